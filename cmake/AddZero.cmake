@@ -20,6 +20,8 @@ macro(zero_use_mlir)
   add_library(zero_mlir INTERFACE)
   target_include_directories(zero_mlir SYSTEM INTERFACE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   target_link_libraries(zero_mlir INTERFACE MLIR LLVM)
+  # TableGen's output leaves parameters unused.
+  target_compile_options(zero_mlir INTERFACE -Wno-unused-parameter)
 endmacro()
 
 # zero_tablegen(<target> <file.td> [<out.inc> "<mlir-tblgen flags>"]...)

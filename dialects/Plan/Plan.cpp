@@ -1,0 +1,358 @@
+//===- Plan.cpp - The plan dialect ----------------------------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Registration and verifiers of the plan dialect.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Plan/Plan.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::plan;
+
+#include "dialects/Plan/PlanDialect.cpp.inc"
+#include "dialects/Plan/PlanEnums.cpp.inc"
+#include "dialects/Plan/PlanInterfaces.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Plan/PlanAttrs.cpp.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dialects/Plan/PlanTypes.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/Plan/PlanOps.cpp.inc"
+
+void PlanDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/Plan/PlanAttrs.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialects/Plan/PlanTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Plan/PlanOps.cpp.inc"
+      >();
+}
+
+int64_t mlir::plan::elementBytes(Type type) {
+  return llvm::divideCeil(type.getIntOrFloatBitWidth(), 8);
+}
+
+int64_t mlir::plan::sizeInBytes(ShapedType type) {
+  return type.getNumElements() * elementBytes(type.getElementType());
+}
+
+//===----------------------------------------------------------------------===//
+// Dispatch
+//===----------------------------------------------------------------------===//
+
+LogicalResult DispatchOp::verify() {
+  if (getTied().size() != getNumResults())
+    return emitOpError() << "has " << getTied().size()
+                         << " entries in 'tied' for " << getNumResults()
+                         << " results";
+  llvm::SmallDenseSet<int64_t> seen;
+  for (auto [i, tied] : llvm::enumerate(getTied())) {
+    if (tied == -1)
+      continue;
+    if (tied < 0 || tied >= static_cast<int64_t>(getInputs().size()))
+      return emitOpError() << "ties result " << i << " to operand " << tied
+                           << ", but has " << getInputs().size()
+                           << " operands";
+    if (getInputs()[tied].getType() != getResult(i).getType())
+      return emitOpError() << "ties result " << i << " of type "
+                           << getResult(i).getType() << " to operand " << tied
+                           << " of type " << getInputs()[tied].getType();
+    if (!seen.insert(tied).second)
+      return emitOpError() << "ties operand " << tied << " to two results";
+  }
+  return success();
+}
+
+/// The kernel `name` refers to, or null after an error.
+static FunctionOpInterface lookupKernel(Operation *op, FlatSymbolRefAttr name,
+                                        SymbolTableCollection &symbols) {
+  auto kernel =
+      symbols.lookupNearestSymbolFrom<FunctionOpInterface>(op, name);
+  if (!kernel) {
+    op->emitOpError() << "calls kernel " << name << ", which does not exist";
+    return nullptr;
+  }
+  if (!kernel->hasAttr(kKernelAttr)) {
+    op->emitOpError() << "calls " << name << ", which is not marked '"
+                      << kKernelAttr << "'";
+    return nullptr;
+  }
+  return kernel;
+}
+
+LogicalResult
+DispatchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel = lookupKernel(*this, getKernelAttr(), symbols);
+  if (!kernel)
+    return failure();
+  if (TypeRange(kernel.getArgumentTypes()) != getInputs().getTypes() ||
+      TypeRange(kernel.getResultTypes()) != getResultTypes())
+    return emitOpError() << "does not have the type of its kernel, "
+                         << kernel.getFunctionType();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Program and memory
+//===----------------------------------------------------------------------===//
+
+LogicalResult ProgramOp::verify() {
+  if (getRanks() < 1)
+    return emitOpError() << "has " << getRanks()
+                         << " ranks, but needs at least one";
+  for (Operation &op : getBody().front())
+    if (!isa<PlanDialect>(op.getDialect()))
+      return emitOpError() << "holds '" << op.getName()
+                           << "', but may hold only plan ops";
+  return success();
+}
+
+LogicalResult ArenaOp::verify() {
+  if (getBytes().value_or(0) < 0)
+    return emitOpError() << "has " << *getBytes() << " bytes";
+  return success();
+}
+
+int64_t BufferOp::getBytes() {
+  return getCapacity().value_or(sizeInBytes(getBuffer().getType()));
+}
+
+LogicalResult BufferOp::verify() {
+  MemRefType type = getBuffer().getType();
+  if (!type.getLayout().isIdentity())
+    return emitOpError() << "has type " << type << ", which is not contiguous";
+  if (getBytes() < sizeInBytes(type))
+    return emitOpError() << "has a capacity of " << getBytes()
+                         << " bytes, but its type needs " << sizeInBytes(type);
+  if (!getOffset())
+    return success();
+  int64_t offset = *getOffset();
+  auto arena = getArena().getDefiningOp<ArenaOp>();
+  if (!arena || !arena.getBytes())
+    return emitOpError("has an offset in an arena without a size");
+  if (offset < 0 || offset > static_cast<int64_t>(*arena.getBytes()) - getBytes())
+    return emitOpError() << "takes bytes [" << offset << ", "
+                         << offset + getBytes() << ") of an arena of "
+                         << *arena.getBytes() << " bytes";
+  return success();
+}
+
+/// Elements between the first and one past the last that `type` touches.
+static int64_t extent(MemRefType type, ArrayRef<int64_t> strides) {
+  int64_t last = 0;
+  for (auto [size, stride] : llvm::zip_equal(type.getShape(), strides)) {
+    if (size == 0)
+      return 0;
+    last += (size - 1) * stride;
+  }
+  return last + 1;
+}
+
+/// Elements that the storage behind `buffer` holds, or -1 if it is unknown.
+static int64_t storageElements(Value buffer) {
+  auto type = cast<MemRefType>(buffer.getType());
+  if (auto op = buffer.getDefiningOp<BufferOp>())
+    return op.getBytes() / elementBytes(type.getElementType());
+  return type.getLayout().isIdentity() ? type.getNumElements() : -1;
+}
+
+LogicalResult ViewOp::verify() {
+  MemRefType source = getSource().getType(), result = getResult().getType();
+  if (source.getElementType() != result.getElementType())
+    return emitOpError() << "views " << source.getElementType() << " as "
+                         << result.getElementType();
+  SmallVector<int64_t> strides;
+  int64_t layoutOffset = 0;
+  if (failed(result.getStridesAndOffset(strides, layoutOffset)) ||
+      layoutOffset != 0 ||
+      llvm::any_of(strides, [](int64_t s) { return s < 0; }))
+    return emitOpError() << "has result type " << result
+                         << ", which is not strided from offset 0";
+  if (getOffset() < 0 || getRankStride() < 0)
+    return emitOpError("has a negative offset");
+  auto program = cast<ProgramOp>((*this)->getParentOp());
+  int64_t end = getOffset() + (program.getRanks() - 1) * getRankStride() +
+                extent(result, strides);
+  int64_t available = storageElements(getSource());
+  if (available >= 0 && end > available)
+    return emitOpError() << "reaches element " << end << " of " << available;
+  return success();
+}
+
+LogicalResult ConstantOp::verify() {
+  ShapedType value = getValue().getShapedType();
+  MemRefType buffer = getBuffer().getType();
+  if (value.getShape() != buffer.getShape() ||
+      value.getElementType() != buffer.getElementType())
+    return emitOpError() << "writes a value of type " << value << " to "
+                         << buffer;
+  return success();
+}
+
+LogicalResult ParameterOp::verify() {
+  if ((getRole() == ParamRole::State) != getOf().has_value())
+    return emitOpError("must have 'of' if it is state, and only then");
+  if (!getShape())
+    return success();
+  MemRefType type = getBuffer().getType();
+  ArrayRef<int64_t> shape = *getShape();
+  if (static_cast<int64_t>(shape.size()) != type.getRank() || shape.empty() ||
+      shape.drop_front() != type.getShape().drop_front())
+    return emitOpError() << "holds shards of type " << type
+                         << " of another shape than the logical one";
+  auto program = cast<ProgramOp>((*this)->getParentOp());
+  if (type.getDimSize(0) * static_cast<int64_t>(program.getRanks()) < shape[0])
+    return emitOpError() << "has shards of " << type.getDimSize(0)
+                         << " rows on " << program.getRanks()
+                         << " ranks, which do not cover " << shape[0];
+  return success();
+}
+
+LogicalResult InputOp::verify() {
+  if (!getBounds())
+    return success();
+  if (!getBuffer().getType().getElementType().isInteger())
+    return emitOpError("has bounds, but is not of integers");
+  if (getBounds()->size() != 2 || (*getBounds())[0] > (*getBounds())[1])
+    return emitOpError("needs two bounds, the smaller first");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Events
+//===----------------------------------------------------------------------===//
+
+/// The command that signals `event`, or null if it is not exactly one.
+static Operation *signaller(EventOp event) {
+  Operation *found = nullptr;
+  for (OpOperand &use : event.getEvent().getUses()) {
+    Operation *user = use.getOwner();
+    if (user->getNumOperands() == 0 ||
+        use.getOperandNumber() + 1 != user->getNumOperands())
+      continue;
+    auto sizes = user->getAttrOfType<DenseI32ArrayAttr>("operandSegmentSizes");
+    bool signals = false;
+    if (auto prop = user->getInherentAttr("operandSegmentSizes"))
+      sizes = dyn_cast<DenseI32ArrayAttr>(*prop);
+    if (sizes)
+      signals = sizes.asArrayRef().back() == 1;
+    if (!signals)
+      continue;
+    if (found)
+      return nullptr;
+    found = user;
+  }
+  return found;
+}
+
+LogicalResult EventOp::verify() {
+  Operation *signal = signaller(*this);
+  if (!signal)
+    return emitOpError("must be signalled by exactly one command");
+  for (Operation *user : getEvent().getUsers())
+    if (user != signal && user->isBeforeInBlock(signal))
+      return emitOpError("is waited for before it is signalled")
+                 .attachNote(user->getLoc())
+             << "waited for here";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Commands
+//===----------------------------------------------------------------------===//
+
+template <typename OpTy>
+static LogicalResult verifyWrites(OpTy op) {
+  for (int64_t index : op.getWrites())
+    if (index < 0 || index >= static_cast<int64_t>(op.getBuffers().size()))
+      return op.emitOpError()
+             << "writes buffer " << index << " of " << op.getBuffers().size();
+  return success();
+}
+
+/// Buffers of `op` that its `writes` list.
+template <typename OpTy>
+static SmallVector<Value> writtenBuffers(OpTy op) {
+  SmallVector<Value> written;
+  for (int64_t index : op.getWritesAttr().asArrayRef())
+    written.push_back(op.getBuffers()[index]);
+  return written;
+}
+
+LogicalResult LaunchOp::verify() { return verifyWrites(*this); }
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return success(lookupKernel(*this, getCalleeAttr(), symbols) != nullptr);
+}
+LogicalResult CallOp::verify() { return verifyWrites(*this); }
+
+template <typename OpTy>
+static LogicalResult verifyCollective(OpTy op) {
+  size_t n = op.getSources().size();
+  if (op.getTargets().size() != n || op.getElements().size() != n ||
+      op.getChunks().size() != n)
+    return op.emitOpError() << "has " << n << " sources, "
+                            << op.getTargets().size() << " targets, "
+                            << op.getElements().size() << " element counts and "
+                            << op.getChunks().size() << " chunks";
+  auto program = cast<ProgramOp>(op->getParentOp());
+  for (auto [elements, chunk] : llvm::zip(op.getElements(), op.getChunks()))
+    if (chunk < 0 || chunk * static_cast<int64_t>(program.getRanks()) < elements)
+      return op.emitOpError()
+             << "has chunks of " << chunk << " elements, which do not cover "
+             << elements << " on " << program.getRanks() << " ranks";
+  return success();
+}
+LogicalResult AllGatherOp::verify() { return verifyCollective(*this); }
+LogicalResult ReduceScatterOp::verify() { return verifyCollective(*this); }
+LogicalResult AllReduceOp::verify() { return verifyCollective(*this); }
+
+//===----------------------------------------------------------------------===//
+// What commands read and write
+//===----------------------------------------------------------------------===//
+
+// A kernel or library function is opaque: what it writes it may read as well.
+SmallVector<Value> LaunchOp::getReadBuffers() { return getBuffers(); }
+SmallVector<Value> LaunchOp::getWrittenBuffers() {
+  return writtenBuffers(*this);
+}
+SmallVector<Value> CallOp::getReadBuffers() { return getBuffers(); }
+SmallVector<Value> CallOp::getWrittenBuffers() { return writtenBuffers(*this); }
+SmallVector<Value> AllGatherOp::getReadBuffers() { return getSources(); }
+SmallVector<Value> AllGatherOp::getWrittenBuffers() { return getTargets(); }
+SmallVector<Value> ReduceScatterOp::getReadBuffers() { return getSources(); }
+SmallVector<Value> ReduceScatterOp::getWrittenBuffers() { return getTargets(); }
+SmallVector<Value> AllReduceOp::getReadBuffers() { return getSources(); }
+SmallVector<Value> AllReduceOp::getWrittenBuffers() { return getTargets(); }
+SmallVector<Value> CopyOp::getReadBuffers() { return {getSource()}; }
+SmallVector<Value> CopyOp::getWrittenBuffers() { return {getTarget()}; }
+SmallVector<Value> FillOp::getReadBuffers() { return {}; }
+SmallVector<Value> FillOp::getWrittenBuffers() { return {getTarget()}; }
+SmallVector<Value> ReleaseOp::getReadBuffers() { return {getBuffer()}; }
+SmallVector<Value> ReleaseOp::getWrittenBuffers() { return {}; }
+
+LogicalResult CopyOp::verify() {
+  MemRefType source = getSource().getType(), target = getTarget().getType();
+  if (source.getElementType() != target.getElementType() ||
+      source.getNumElements() != target.getNumElements())
+    return emitOpError() << "copies " << source << " to " << target;
+  return success();
+}

@@ -1,0 +1,55 @@
+//===- Plan.h - The plan dialect --------------------------------*- C++ -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The executable form of a step: arenas with byte offsets, buffers, commands.
+// See PlanOps.td for what each op means.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIALECTS_PLAN_PLAN_H
+#define DIALECTS_PLAN_PLAN_H
+
+// GCC needs these two before the generated op headers.
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpImplementation.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributeInterfaces.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/RegionKindInterface.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialects/Plan/PlanDialect.h.inc"
+#include "dialects/Plan/PlanEnums.h.inc"
+#include "dialects/Plan/PlanInterfaces.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Plan/PlanAttrs.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dialects/Plan/PlanTypes.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/Plan/PlanOps.h.inc"
+
+namespace mlir::plan {
+
+/// Name of the unit attribute on functions that are compiled as kernels.
+constexpr llvm::StringLiteral kKernelAttr = "plan.kernel";
+
+/// Bytes of the elements of `type`, which has a static shape; an i1 takes one.
+int64_t sizeInBytes(ShapedType type);
+
+/// Bytes of one element of `type` in memory; an i1 takes one.
+int64_t elementBytes(Type type);
+
+} // namespace mlir::plan
+
+#endif // DIALECTS_PLAN_PLAN_H
