@@ -61,6 +61,7 @@ def Plan_Dialect : Dialect {
     in a step function that is not lowered yet.
   }];
   let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
 }
 
 //===----------------------------------------------------------------------===//
