@@ -215,12 +215,16 @@ def Plan_ProgramOp : Plan_Op<"program", [
     }
     ```
 
+    `window`, set by `plan-allocate`, is the most bytes of gathered parameters
+    that are alive at one time.
+
     Constraints: at least one rank; the body holds plan ops only.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$ranks);
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$ranks,
+                       OptionalAttr<I64Attr>:$window);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat =
-    "$sym_name `ranks` `(` $ranks `)` attr-dict-with-keyword $body";
+    "$sym_name `ranks` `(` $ranks `)` (`window` `(` $window^ `)`)? attr-dict-with-keyword $body";
   let hasVerifier = 1;
 }
 
@@ -246,20 +250,24 @@ def Plan_BufferOp : Plan_Op<"buffer", [HasParent<"ProgramOp">]> {
   let description = [{
     The buffer starts at the byte offset in brackets (absent until
     `plan-allocate` has run) and is as large as its type, or `capacity` bytes
-    where a collective pads it to whole chunks.
+    where a collective pads it to whole chunks. `padding` counts the bytes that
+    hold no element of the model, summed over all ranks.
 
     ```mlir
-    %w = plan.buffer %dev[16384] gathered : memref<10x128xf32> capacity(6144)
+    %w = plan.buffer %dev[16384] gathered capacity(6144) : memref<10x128xf32>
+    %s = plan.buffer %dev[22528] parameter padding(1024) : memref<3x128xf32>
     ```
 
     Constraints: static, contiguous type; offset and capacity lie in the arena;
     capacity holds the type.
   }];
   let arguments = (ins Plan_ArenaType:$arena, OptionalAttr<I64Attr>:$offset,
-                       Plan_KindAttr:$kind, OptionalAttr<I64Attr>:$capacity);
+                       Plan_KindAttr:$kind, OptionalAttr<I64Attr>:$capacity,
+                       OptionalAttr<I64Attr>:$padding);
   let results = (outs AnyStaticShapeMemRef:$buffer);
   let assemblyFormat = [{
     $arena (`[` $offset^ `]`)? $kind (`capacity` `(` $capacity^ `)`)?
+    (`padding` `(` $padding^ `)`)?
     attr-dict `:` type($buffer)
   }];
   let extraClassDeclaration = [{
