@@ -1,0 +1,190 @@
+# harness.py - Runs the tools once per configuration and collects test cases.
+#
+# Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A case is a named function that raises Failure; each counts by itself."""
+import concurrent.futures
+import functools
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+
+import tensors
+
+MODELS = pathlib.Path(__file__).resolve().parent.parent / "models"
+TIMEOUT_S = 600
+
+
+class Failure(Exception):
+    """What a case says when it fails: one line."""
+
+
+def require(condition, message):
+    if not condition:
+        raise Failure(message)
+
+
+class Once:
+    """Remembers a method's results by argument; concurrent callers wait for one run."""
+
+    def __init__(self):
+        self.lock, self.locks, self.results = threading.Lock(), {}, {}
+
+    def get(self, key, compute):
+        with self.lock:
+            lock = self.locks.setdefault(key, threading.Lock())
+        with lock:
+            if key not in self.results:
+                try:
+                    self.results[key] = (compute(), None)
+                except Failure as e:
+                    self.results[key] = (None, e)
+        value, error = self.results[key]
+        if error:
+            raise error
+        return value
+
+
+class Tools:
+    def __init__(self, folder, scratch):
+        self.folder, self.scratch = pathlib.Path(folder), pathlib.Path(scratch)
+
+    def call(self, tool, *args, cwd=None):
+        """Runs TOOL; returns the finished process, whatever its exit status."""
+        try:
+            return subprocess.run([str(self.folder / tool), *map(str, args)], cwd=cwd, text=True,
+                                  capture_output=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            raise Failure(f"{tool} ran longer than {TIMEOUT_S} s") from None
+
+    def ok(self, tool, *args, cwd=None):
+        done = self.call(tool, *args, cwd=cwd)
+        if done.returncode:
+            last = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["no output"]
+            raise Failure(f"{tool} exits {done.returncode}: {last[0][:300]}")
+        return done
+
+
+class Model:
+    """One folder of test/models."""
+
+    def __init__(self, name):
+        self.name, self.folder = name, MODELS / name
+        self.reference = json.loads((self.folder / "reference.json").read_text())
+        self.data = tensors.load(self.folder / "data.safetensors")
+
+    def dims(self, form, batch):
+        """--dim flags of a form: its symbols are `batch` and `seq`."""
+        if form == "dynamo_noopt":
+            return []
+        flags = ["--dim", f"batch={batch}"]
+        if self.reference["loss"] == "causal-lm":
+            flags += ["--dim", f"seq={self.data[self.reference['input']][1][1]}"]
+        return flags
+
+    def loss_flags(self, optimizer):
+        """Flags that give the training step: --loss, --optimizer and what they need."""
+        hyper = self.reference["hyper"][optimizer]
+        return ["--loss", self.reference["loss"]] + [w for k, v in hyper.items() for w in (f"--{k}", str(v))]
+
+
+@functools.cache
+def model(name):
+    return Model(name)
+
+
+class Run:
+    """What one zero-run left: metrics by step and the saved weights."""
+
+    def __init__(self, metrics, weights):
+        self.rows = [json.loads(line) for line in metrics.read_text().splitlines() if line.strip()]
+        self.bytes = weights.read_bytes()
+        self.weights = tensors.load(weights)
+
+    def column(self, name):
+        return [row[name] for row in self.rows]
+
+
+class Runner:
+    """Trains a test model with zero-run, once per configuration."""
+
+    def __init__(self, tools):
+        self.tools, self.runs, self.plans = tools, Once(), Once()
+
+    def train(self, name, form, optimizer, ranks, stage, batch):
+        key = (name, form, optimizer, ranks, stage, batch)
+        return self.runs.get(key, lambda: self._train(*key))
+
+    def _train(self, name, form, optimizer, ranks, stage, batch):
+        m = model(name)
+        stem = self.tools.scratch / f"{name}-{form}-{optimizer}-n{ranks}-s{stage}-b{batch}"
+        metrics, weights = stem.with_suffix(".jsonl"), stem.with_suffix(".safetensors")
+        self.tools.ok("zero-run", m.folder / f"{form}.onnx", *m.loss_flags(optimizer),
+                      "--ranks", ranks, "--zero-stage", stage, "--batch", batch, *m.dims(form, batch),
+                      "--weights", m.folder / "init.safetensors",
+                      "--data", m.folder / "data.safetensors", "--steps", m.reference["steps"],
+                      "--metrics", metrics, "--save-weights", weights)
+        return Run(metrics, weights)
+
+    def plan(self, name, form, optimizer, ranks, stage, batch):
+        """The .zplan of a configuration, as JSON (flatc reads it by its schema)."""
+        key = (name, form, optimizer, ranks, stage, batch)
+        return self.plans.get(key, lambda: self._plan(*key))
+
+    def _plan(self, name, form, optimizer, ranks, stage, batch):
+        m = model(name)
+        folder = self.tools.scratch / f"plan-{name}-{form}-{optimizer}-n{ranks}-s{stage}"
+        folder.mkdir()
+        hyper = m.loss_flags(optimizer)
+        lr = hyper.index("--lr")
+        del hyper[lr:lr + 2]  # an argument of the step, not part of the plan
+        self.tools.ok("zero-import", m.folder / f"{form}.onnx", "-o", folder / "m.mlir",
+                      *hyper, *m.dims(form, batch))
+        self.tools.ok("zero-compile", folder / "m.mlir", "-o", folder / "step.zplan",
+                      "--zero-stage", stage, "--ranks", ranks)
+        schema = MODELS.parent.parent / "runtime" / "zplan.fbs"
+        subprocess.run(["flatc", "--json", "--raw-binary", "--strict-json", "--defaults-json",
+                        "-o", str(folder), str(schema), "--", str(folder / "step.zplan")],
+                       check=True, capture_output=True)
+        return json.loads((folder / "step.json").read_text())
+
+
+class Cases:
+    def __init__(self):
+        self.cases = []
+
+    def add(self, name, function, *args):
+        self.cases.append((name, functools.partial(function, *args)))
+
+    def run(self, workers, only):
+        """Runs all; prints each failure and a progress line on a terminal."""
+        chosen = [(n, f) for n, f in self.cases if only in n]
+        passed, failed, live = 0, 0, sys.stderr.isatty()
+        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+            for name, error in pool.map(self._one, chosen):
+                passed, failed = (passed + 1, failed) if error is None else (passed, failed + 1)
+                if live:
+                    print(f"\r\033[Ke2e {passed + failed}/{len(chosen)} {name[:60]}", end="", file=sys.stderr)
+                if error is not None:
+                    print(("\r\033[K" if live else "") + f"FAILED {name}: {error}", flush=True)
+        if live:
+            print("\r\033[K", end="", file=sys.stderr)
+        return passed, failed
+
+    @staticmethod
+    def _one(case):
+        name, function = case
+        try:
+            function()
+            return name, None
+        except Failure as e:
+            return name, str(e)
+        except Exception as e:  # a bug of the case is its failure too
+            return name, f"{type(e).__name__}: {e}"
+
+
+def workers():
+    return max(1, len(os.sched_getaffinity(0)))

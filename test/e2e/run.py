@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+# run.py - The end-to-end tests: real models through the real tools.
+#
+# Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Imports, compiles and trains the models of test/models and checks every number.
+
+    run.py --bin BUILD/bin [--only TEXT] [--list] [-j N]
+
+Prints one line a failure and ends with `N passed, N failed`. Needs flatc on
+PATH, and a Python with the onnx package for the bad-input cases.
+"""
+import argparse
+import sys
+import tempfile
+
+import bad_input
+import harness
+import training
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", required=True, metavar="DIR", help="the folder of zero-run and the other tools")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only cases whose name contains TEXT")
+    parser.add_argument("--list", action="store_true", help="print the names of the cases")
+    parser.add_argument("-j", type=int, default=harness.workers(), metavar="N", help="cases at once")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        tools = harness.Tools(args.bin, scratch)
+        cases = harness.Cases()
+        training.add_cases(cases, harness.Runner(tools))
+        bad_input.add_cases(cases, tools)
+        if args.list:
+            print("\n".join(name for name, _ in cases.cases))
+            return 0
+        passed, failed = cases.run(args.j, args.only)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
