@@ -1,0 +1,259 @@
+//===- ZeroCollectives.td - what moves between ranks -------*- tablegen -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The collectives and transfers, each in a form that is done when it returns
+// and a `_start` form that yields a future for `zero.wait`. All are variadic:
+// one op is one bucket.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_COLLECTIVES_TD
+#define ZERO_COLLECTIVES_TD
+
+include "dialects/Zero/ZeroTypes.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+
+class Zero_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Zero_Dialect, mnemonic, traits>;
+
+def Zero_State : AnyTypeOf<[AnyRankedTensor, Zero_ShardedType],
+  "a ranked tensor or a shard at rest">;
+
+// Operands are read; a gather's are the state behind the symbols.
+class Zero_Inputs<Type type>
+  : Arg<Variadic<type>, "one tensor of the bucket each", [MemRead<Zero_ParameterResource>]>;
+// Results are fresh: neither merged with an equal op's nor hoisted.
+def Zero_Results
+  : Res<Variadic<AnyRankedTensor>, "", [MemAlloc<Zero_ParameterResource>]>;
+def Zero_FutureResult
+  : Res<Zero_FutureType, "", [MemAlloc<Zero_ParameterResource>]>;
+
+// A collective over `axes` of a grid. Subclasses say how shapes relate.
+class Zero_Collective<string mnemonic, list<Trait> traits = []>
+    : Zero_Op<mnemonic, !listconcat(traits, [
+        DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+        DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>])> {
+  code common = [{
+    /// The types the collective yields, of the op itself or through its future.
+    ::llvm::SmallVector<::mlir::Type> getYieldedTypes();
+  }];
+  let extraClassDeclaration = common;
+}
+
+class Zero_Gather<string mnemonic, dag outs, list<Trait> traits = []>
+    : Zero_Collective<mnemonic, traits> {
+  let arguments = (ins Zero_Inputs<Zero_State>:$inputs, FlatSymbolRefAttr:$grid,
+    DefaultValuedAttr<DenseI64ArrayAttr, "{0}">:$axes,
+    DefaultValuedAttr<I64Attr, "0">:$dim);
+  let results = outs;
+  let assemblyFormat = [{
+    $inputs `on` $grid (`axes` $axes^)? (`dim` $dim^)? attr-dict
+    `:` functional-type(operands, results)
+  }];
+}
+
+class Zero_Reduce<string mnemonic, dag outs, list<Trait> traits = []>
+    : Zero_Collective<mnemonic, traits> {
+  let arguments = (ins Zero_Inputs<AnyRankedTensor>:$inputs, UnitAttr:$average,
+    FlatSymbolRefAttr:$grid, DefaultValuedAttr<DenseI64ArrayAttr, "{0}">:$axes,
+    DefaultValuedAttr<I64Attr, "0">:$dim);
+  let results = outs;
+  let assemblyFormat = [{
+    $inputs (`average` $average^)? `on` $grid (`axes` $axes^)? (`dim` $dim^)?
+    attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+// Starts fix one order of collectives on all ranks: they write the communicator.
+defvar Zero_StartTraits = [MemoryEffects<[MemWrite<Zero_CommunicatorResource>]>];
+
+def Zero_AllGatherOp : Zero_Gather<"all_gather", (outs Zero_Results:$results)> {
+  let summary = "every rank gets the whole tensors";
+  let description = [{
+    Collects the chunks of all ranks, in rank order, into whole tensors on
+    every rank; padding rows are dropped. Operands are shards at rest or local
+    tensors.
+
+    ```
+      10 rows over 4 ranks      rank 0   rank 1   rank 2   rank 3
+      before                    0 1 2    3 4 5    6 7 8    9 . .
+      after                     0 … 9    0 … 9    0 … 9    0 … 9
+    ```
+
+    It reads its operands' state and allocates its results: never merged with
+    another gather of the same shard, never hoisted, erased when unused.
+
+    **Constraints**: as many results as operands; each operand is the local
+    form of its result; the grid of a sharded operand is `grid`.
+
+    Example:
+
+    ```mlir
+    %w, %b = zero.all_gather %ws, %bs on @dp
+      : (!zero.sharded<10x64xf32, @dp, dim = 0>, tensor<3xf32>) -> (tensor<10x64xf32>, tensor<10xf32>)
+    ```
+  }];
+}
+
+def Zero_AllGatherStartOp : Zero_Gather<"all_gather_start",
+    (outs Zero_FutureResult:$future), Zero_StartTraits> {
+  let summary = "begins an all_gather";
+  let description = [{
+    As `zero.all_gather`, but returns at once; `zero.wait` yields the whole
+    tensors. Starts keep their order.
+
+    Example:
+
+    ```mlir
+    %f = zero.all_gather_start %ws on @dp
+      : (!zero.sharded<10x64xf32, @dp, dim = 0>) -> !zero.future<tensor<10x64xf32>>
+    ```
+  }];
+}
+
+def Zero_ReduceScatterOp : Zero_Reduce<"reduce_scatter", (outs Zero_Results:$results)> {
+  let summary = "sums tensors over the ranks; each keeps its own chunk";
+  let description = [{
+    Adds the ranks' tensors element by element in rank order and gives every
+    rank its own chunk of the sum; with `average` the sum is divided by the
+    number of ranks. Rows of a chunk beyond the data are zero.
+
+    ```
+      10 rows over 4 ranks      rank 0   rank 1   rank 2   rank 3
+      before                    a0…a9    b0…b9    c0…c9    d0…d9
+      after (s = a+b+c+d)       s0 s1 s2 s3 s4 s5 s6 s7 s8 s9 0 0
+    ```
+
+    **Constraints**: as many results as operands; each result is the local form
+    of its operand.
+
+    Example:
+
+    ```mlir
+    %g = zero.reduce_scatter %dw average on @dp : (tensor<10x64xf32>) -> tensor<3x64xf32>
+    ```
+  }];
+}
+
+def Zero_ReduceScatterStartOp : Zero_Reduce<"reduce_scatter_start",
+    (outs Zero_FutureResult:$future), Zero_StartTraits> {
+  let summary = "begins a reduce_scatter";
+  let description = [{
+    As `zero.reduce_scatter`, but returns at once; `zero.wait` yields the chunks.
+
+    Example:
+
+    ```mlir
+    %f = zero.reduce_scatter_start %dw average on @dp
+      : (tensor<10x64xf32>) -> !zero.future<tensor<3x64xf32>>
+    ```
+  }];
+}
+
+def Zero_AllReduceOp : Zero_Reduce<"all_reduce", (outs Zero_Results:$results)> {
+  let summary = "sums tensors over the ranks; each keeps the whole sum";
+  let description = [{
+    Adds the ranks' tensors element by element in rank order, the order of
+    `zero.reduce_scatter`, so that both give the same bits; with `average` the
+    sum is divided by the number of ranks.
+
+    ```
+                                rank 0   rank 1   rank 2   rank 3
+      before                    a0…a9    b0…b9    c0…c9    d0…d9
+      after (s = a+b+c+d)       s0…s9    s0…s9    s0…s9    s0…s9
+    ```
+
+    **Constraints**: operand and result types are the same.
+
+    Example:
+
+    ```mlir
+    %g = zero.all_reduce %dw average on @dp : (tensor<10x64xf32>) -> tensor<10x64xf32>
+    ```
+  }];
+}
+
+def Zero_AllReduceStartOp : Zero_Reduce<"all_reduce_start",
+    (outs Zero_FutureResult:$future), Zero_StartTraits> {
+  let summary = "begins an all_reduce";
+  let description = [{
+    As `zero.all_reduce`, but returns at once; `zero.wait` yields the sums.
+
+    Example:
+
+    ```mlir
+    %f = zero.all_reduce_start %dw average on @dp
+      : (tensor<10x64xf32>) -> !zero.future<tensor<10x64xf32>>
+    ```
+  }];
+}
+
+def Zero_TransferOp : Zero_Op<"transfer",
+    [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "moves a shard to another memory space";
+  let description = [{
+    Copies a shard at rest to another `mem`; the only op that changes it.
+
+    **Constraints**: operand and result differ in `mem` and in nothing else.
+
+    Example:
+
+    ```mlir
+    %d = zero.transfer %h : !zero.sharded<10x64xf32, @dp, dim = 0, mem = host>
+                         -> !zero.sharded<10x64xf32, @dp, dim = 0>
+    ```
+  }];
+  let arguments = (ins
+    Arg<Zero_ShardedType, "", [MemRead<Zero_ParameterResource>]>:$source);
+  let results = (outs
+    Res<Zero_ShardedType, "", [MemAlloc<Zero_ParameterResource>]>:$result);
+  let assemblyFormat = "$source attr-dict `:` qualified(type($source)) `->` qualified(type($result))";
+  let hasVerifier = 1;
+}
+
+def Zero_TransferStartOp : Zero_Op<"transfer_start", !listconcat(Zero_StartTraits,
+    [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>])> {
+  let summary = "begins a transfer";
+  let description = [{
+    As `zero.transfer`, but returns at once; `zero.wait` yields the shard.
+
+    Example:
+
+    ```mlir
+    %f = zero.transfer_start %h : !zero.sharded<10x64xf32, @dp, dim = 0, mem = host>
+      -> !zero.future<!zero.sharded<10x64xf32, @dp, dim = 0>>
+    ```
+  }];
+  let arguments = (ins
+    Arg<Zero_ShardedType, "", [MemRead<Zero_ParameterResource>]>:$source);
+  let results = (outs Zero_FutureResult:$future);
+  let assemblyFormat = "$source attr-dict `:` qualified(type($source)) `->` qualified(type($future))";
+  let hasVerifier = 1;
+}
+
+def Zero_WaitOp : Zero_Op<"wait", [InferTypeOpAdaptor,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "yields what a future promised";
+  let description = [{
+    Returns once the collective or transfer behind the future is complete. It
+    consumes (frees) the future, so it is neither moved, merged nor removed;
+    `zero-verify` checks that each future is awaited exactly once.
+
+    **Constraints**: the results are the types the future lists.
+
+    Example: `%w, %b = zero.wait %f : !zero.future<tensor<128x64xf32>, tensor<128xf32>>`
+  }];
+  let arguments = (ins
+    Arg<Zero_FutureType, "", [MemFree<Zero_ParameterResource>]>:$future);
+  let results = (outs Variadic<Zero_State>:$results);
+  let assemblyFormat = "$future attr-dict `:` qualified(type($future))";
+}
+
+#endif // ZERO_COLLECTIVES_TD
