@@ -25,12 +25,12 @@ struct Info {
 
 // In the order of the enum.
 static constexpr Info infos[] = {
-    {"F32", 32},     {"F64", 64},     {"F16", 16},         {"BF16", 16},
-    {"I64", 64},     {"I32", 32},     {"I16", 16},         {"I8", 8},
-    {"U8", 8},       {"BOOL", 8},     {"U16", 16},         {"U32", 32},
-    {"U64", 64},     {"C64", 64},     {"F8_E4M3", 8},      {"F8_E5M2", 8},
-    {"F8_E8M0", 8},  {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"F6_E2M3", 6},
-    {"F6_E3M2", 6},  {"F4", 4}};
+    {"F32", 32},    {"F64", 64},        {"F16", 16},        {"BF16", 16},
+    {"I64", 64},    {"I32", 32},        {"I16", 16},        {"I8", 8},
+    {"U8", 8},      {"BOOL", 8},        {"U16", 16},        {"U32", 32},
+    {"U64", 64},    {"C64", 64},        {"F8_E4M3", 8},     {"F8_E5M2", 8},
+    {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"F6_E2M3", 6},
+    {"F6_E3M2", 6}, {"F4", 4}};
 
 unsigned zrt::bitWidth(DataType type) { return infos[size_t(type)].bits; }
 
@@ -53,7 +53,9 @@ static bool isSigned(DataType type) {
          type == DataType::I16 || type == DataType::I8;
 }
 
-bool zrt::isInteger(DataType type) { return isSigned(type) || isUnsigned(type); }
+bool zrt::isInteger(DataType type) {
+  return isSigned(type) || isUnsigned(type);
+}
 
 std::optional<uint64_t> zrt::tensorBytes(DataType type,
                                          const std::vector<int64_t> &shape) {
@@ -106,14 +108,16 @@ bool zrt::convertsExactly(DataType from, DataType to) {
          ((half || from == DataType::F32) && to == DataType::F64);
 }
 
-template <typename T> static T load(const void *data, size_t index) {
+template <typename T>
+static T load(const void *data, size_t index) {
   T value;
   std::memcpy(&value, static_cast<const char *>(data) + index * sizeof(T),
               sizeof(T));
   return value;
 }
 
-template <typename T> static void store(void *data, size_t index, T value) {
+template <typename T>
+static void store(void *data, size_t index, T value) {
   std::memcpy(static_cast<char *>(data) + index * sizeof(T), &value, sizeof(T));
 }
 

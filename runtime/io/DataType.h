@@ -27,9 +27,28 @@ namespace zrt {
 /// plans, in the order of the plan format; the others can be listed and
 /// measured, but most cannot be converted.
 enum class DataType : uint8_t {
-  F32, F64, F16, BF16, I64, I32, I16, I8, U8, Bool,
-  U16, U32, U64, C64, F8E4M3, F8E5M2, F8E8M0, F8E4M3FNUZ, F8E5M2FNUZ,
-  F6E2M3, F6E3M2, F4
+  F32,
+  F64,
+  F16,
+  BF16,
+  I64,
+  I32,
+  I16,
+  I8,
+  U8,
+  Bool,
+  U16,
+  U32,
+  U64,
+  C64,
+  F8E4M3,
+  F8E5M2,
+  F8E8M0,
+  F8E4M3FNUZ,
+  F8E5M2FNUZ,
+  F6E2M3,
+  F6E3M2,
+  F4
 };
 
 /// Bits of one element.

@@ -36,10 +36,9 @@ static size_t sequenceLength(std::string_view text) {
   if (first < 0xC2 || first > 0xF4 || !continues(1, length))
     return 0;
   uint8_t second = byte(1);
-  bool bad = (first == 0xE0 && second < 0xA0) ||
-             (first == 0xED && second > 0x9F) ||
-             (first == 0xF0 && second < 0x90) ||
-             (first == 0xF4 && second > 0x8F);
+  bool bad =
+      (first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
+      (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F);
   return bad ? 0 : length;
 }
 

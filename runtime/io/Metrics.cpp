@@ -38,8 +38,8 @@ static std::string spaces(const SpaceBytes &bytes) {
 }
 
 std::string zrt::formatMetrics(const StepMetrics &m) {
-  std::string line = "{" + member("step", uint64_t(m.step)) + "," +
-                     member("loss", m.loss);
+  std::string line =
+      "{" + member("step", uint64_t(m.step)) + "," + member("loss", m.loss);
   if (m.gradNorm)
     line += "," + member("grad_norm", *m.gradNorm);
   line += "," + member("lr", m.learningRate) + "," +

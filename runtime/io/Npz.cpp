@@ -27,7 +27,8 @@ static constexpr uint64_t maxDeflateRatio = 1032;
 static constexpr size_t maxNpyHeader = 10000;
 
 /// A little-endian number of N bytes.
-template <unsigned N> static uint64_t little(const uint8_t *bytes) {
+template <unsigned N>
+static uint64_t little(const uint8_t *bytes) {
   uint64_t value = 0;
   for (unsigned i = N; i-- > 0;)
     value = value << 8 | bytes[i];
@@ -93,10 +94,10 @@ static bool readZip64(const uint8_t *extra, size_t size,
 }
 
 void NpzFile::addMember(uint64_t at, uint64_t &next) {
-  const uint8_t *entry = file->data() + at;
   if (at > file->size() || file->size() - at < 46 ||
-      std::memcmp(entry, "PK\1\2", 4))
+      std::memcmp(file->data() + at, "PK\1\2", 4))
     fail("has a damaged directory");
+  const uint8_t *entry = file->data() + at;
   size_t nameSize = little<2>(entry + 28), extraSize = little<2>(entry + 30);
   size_t total = 46 + nameSize + extraSize + little<2>(entry + 32);
   if (total > file->size() - at)
@@ -127,10 +128,10 @@ void NpzFile::addMember(uint64_t at, uint64_t &next) {
 /// Finds the bytes of a member behind its local header.
 void NpzFile::locate(Member &member, uint64_t offset,
                      const std::string &quoted) {
-  const uint8_t *local = file->data() + offset;
   if (offset > file->size() || file->size() - offset < 30 ||
-      std::memcmp(local, "PK\3\4", 4))
+      std::memcmp(file->data() + offset, "PK\3\4", 4))
     fail("has a bad offset for " + quoted);
+  const uint8_t *local = file->data() + offset;
   uint64_t start = offset + 30 + little<2>(local + 26) + little<2>(local + 28);
   if (start > file->size() || member.storedBytes > file->size() - start)
     fail("is truncated in " + quoted);
@@ -152,7 +153,8 @@ static bool inflateFront(const uint8_t *source, uint64_t sourceSize,
   constexpr uint64_t most = 1u << 30; // zlib counts in 32 bits
   int status = Z_OK;
   while (size > 0 && status == Z_OK) {
-    uInt in = uInt(std::min(sourceSize, most)), out = uInt(std::min(size, most));
+    uInt in = uInt(std::min(sourceSize, most)),
+         out = uInt(std::min(size, most));
     stream.avail_in = in;
     stream.avail_out = out;
     status = inflate(&stream, Z_NO_FLUSH);
@@ -238,7 +240,8 @@ private:
     while (!take(')')) {
       int64_t dim = 0;
       size_t digits = 0;
-      for (skip(); !rest.empty() && rest[0] >= '0' && rest[0] <= '9'; ++digits) {
+      for (skip(); !rest.empty() && rest[0] >= '0' && rest[0] <= '9';
+           ++digits) {
         if (__builtin_mul_overflow(dim, 10, &dim) ||
             __builtin_add_overflow(dim, rest[0] - '0', &dim))
           return false;

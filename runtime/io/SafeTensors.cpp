@@ -85,8 +85,8 @@ private:
   std::string where() const {
     std::string text = depth() ? "entry " + jsonQuote(currentKey) : "top level";
     if (depth() > 1 && !inMetadata)
-      text = "tensor " + jsonQuote(entries.back().name) + ": " +
-             jsonQuote(field);
+      text =
+          "tensor " + jsonQuote(entries.back().name) + ": " + jsonQuote(field);
     return text;
   }
   /// A value that has no place in the format, unless an unknown field of a
@@ -108,7 +108,7 @@ private:
     return true;
   }
 
-  std::string stack; // '{' or '[' of each open container
+  std::string stack;                       // '{' or '[' of each open container
   std::vector<std::set<std::string>> keys; // of each open object
   std::string currentKey, field;
   bool inMetadata = false;
@@ -181,9 +181,9 @@ bool HeaderEvents::string(string_t &value) {
 /// The JSON text between the length and the values.
 static std::string_view headerText(const MappedFile &file) {
   if (file.size() < 8)
-    throw IoError(file.path(), "is not a safetensors file: " +
-                                   std::to_string(file.size()) +
-                                   " bytes, at least 8 are needed");
+    throw IoError(file.path(),
+                  "is not a safetensors file: " + std::to_string(file.size()) +
+                      " bytes, at least 8 are needed");
   uint64_t length = 0;
   for (int i = 7; i >= 0; --i)
     length = length << 8 | file.data()[i];
@@ -251,10 +251,9 @@ SafeTensorsFile::SafeTensorsFile(std::unique_ptr<MappedFile> mapped)
     infos.emplace(entry.name, checkEntry(filePath, entry));
 
   // The values must be covered exactly, each byte by one tensor.
-  std::sort(header.entries.begin(), header.entries.end(),
-            [](const Entry &a, const Entry &b) {
-              return *a.offsets < *b.offsets;
-            });
+  std::sort(
+      header.entries.begin(), header.entries.end(),
+      [](const Entry &a, const Entry &b) { return *a.offsets < *b.offsets; });
   uint64_t next = 0, available = file->size() - 8 - text.size();
   for (const Entry &entry : header.entries) {
     uint64_t begin = uint64_t((*entry.offsets)[0]);
@@ -268,13 +267,11 @@ SafeTensorsFile::SafeTensorsFile(std::unique_ptr<MappedFile> mapped)
     next = uint64_t((*entry.offsets)[1]);
   }
   if (next != available)
-    throw IoError(filePath, std::string(next > available
-                                            ? "is truncated"
-                                            : "has trailing bytes") +
-                                ": the tensors have " + std::to_string(next) +
-                                " bytes, the file " +
-                                std::to_string(available) +
-                                " after the header");
+    throw IoError(
+        filePath,
+        std::string(next > available ? "is truncated" : "has trailing bytes") +
+            ": the tensors have " + std::to_string(next) + " bytes, the file " +
+            std::to_string(available) + " after the header");
 }
 
 const uint8_t *SafeTensorsFile::data(std::string_view name) {

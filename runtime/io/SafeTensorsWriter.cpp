@@ -29,9 +29,9 @@ static void checkName(const std::string &path, const std::string &name,
   if (!isUtf8(name))
     throw IoError(path, "tensor name " + jsonQuote(name) + " is not UTF-8");
   if (name == "__metadata__" || !seen.insert(name).second)
-    throw IoError(path, "tensor name " + jsonQuote(name) +
-                            (seen.count(name) ? " is used twice"
-                                              : " is reserved"));
+    throw IoError(path,
+                  "tensor name " + jsonQuote(name) +
+                      (seen.count(name) ? " is used twice" : " is reserved"));
 }
 
 SafeTensorsWriter::SafeTensorsWriter(
