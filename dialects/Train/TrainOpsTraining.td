@@ -1,0 +1,207 @@
+//===- TrainOpsTraining.td - losses, optimizers ------------*- tablegen -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What only a training step has: the fused loss, the gradient norm and the
+// optimizer updates.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_DIALECTS_TRAIN_TRAINOPSTRAINING_TD
+#define ZERO_DIALECTS_TRAIN_TRAINOPSTRAINING_TD
+
+include "dialects/Train/TrainDialect.td"
+
+//===----------------------------------------------------------------------===//
+// Loss
+//===----------------------------------------------------------------------===//
+
+def Train_LossOps : OpDocGroup {
+  let summary = "Losses";
+  let description = [{
+    Cross-entropy is one kernel; mean squared error and binary cross-entropy are
+    composed of elementwise operations and a reduction.
+  }];
+}
+
+let opDocGroup = Train_LossOps in {
+
+def Train_CrossEntropyOp : Train_InferOp<"cross_entropy", [Differentiable]> {
+  let summary = "Mean cross-entropy of logits against integer labels";
+  let description = [{
+    The mean of `lse - logits[label]` over the labels that are not
+    `ignore_index`; `axis` is the class axis, and the labels have the logits'
+    shape without it. `lse`, the logarithm of the sum of exponentials along
+    `axis`, is saved for the gradient. Loss and `lse` are f32, or f64 for f64
+    logits. Without any label that counts the loss is not a number, as in
+    PyTorch.
+
+    ```mlir
+    %loss, %lse = train.cross_entropy %logits, %labels
+        {axis = 1 : i64, ignore_index = -100 : i64}
+        : (tensor<8x10xf32>, tensor<8xi64>) -> (tensor<f32>, tensor<8xf32>)
+    ```
+  }];
+  let arguments = (ins Train_FloatTensor:$logits, Train_IndexTensor:$labels,
+                       I64Attr:$axis,
+                       DefaultValuedAttr<I64Attr, "-100">:$ignore_index);
+  let results = (outs Train_FloatScalar:$loss, Train_FloatTensor:$lse);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
+def Train_CrossEntropyGradOp : Train_InferOp<"cross_entropy_grad"> {
+  let summary = "Gradient of cross_entropy by the logits";
+  let description = [{
+    `(exp(logits - lse) - onehot(label)) * grad / count`, and 0 where the label
+    is `ignore_index`; `count` is the number of other labels.
+
+    ```mlir
+    %dlogits = train.cross_entropy_grad %dloss, %logits, %labels, %lse
+        {axis = 1 : i64, ignore_index = -100 : i64}
+        : (tensor<f32>, tensor<8x10xf32>, tensor<8xi64>, tensor<8xf32>)
+        -> tensor<8x10xf32>
+    ```
+  }];
+  let arguments = (ins Train_FloatScalar:$grad, Train_FloatTensor:$logits,
+                       Train_IndexTensor:$labels, Train_FloatTensor:$lse,
+                       I64Attr:$axis,
+                       DefaultValuedAttr<I64Attr, "-100">:$ignore_index);
+  let results = (outs Train_FloatTensor:$result);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
+}
+
+//===----------------------------------------------------------------------===//
+// Optimizer updates
+//===----------------------------------------------------------------------===//
+
+def Train_OptimizerOps : OpDocGroup {
+  let summary = "Gradient norm and optimizer updates";
+  let description = [{
+    Updates are elementwise in parameter, gradient and state, so that they work
+    on any shard, and each becomes one kernel. The results take the storage of
+    the parameter and the state when the plan is made. The formulas and their
+    order of operations are PyTorch's; the learning rate and the number of the
+    step (from 1) are rank-0 tensors.
+  }];
+}
+
+let opDocGroup = Train_OptimizerOps in {
+
+def Train_SumSquaresOp : Train_InferOp<"sum_squares"> {
+  let summary = "Sum of the squares of all elements of all operands";
+  let description = [{
+    Accumulated in f64, in the order of the operands: the square of the gradient
+    norm.
+
+    ```mlir
+    %n = train.sum_squares %dw, %db
+        : (tensor<10x64xf32>, tensor<10xf32>) -> tensor<f64>
+    ```
+  }];
+  let arguments = (ins Variadic<Train_FloatTensor>:$inputs);
+  let results = (outs Train_FloatScalar:$result);
+  let assemblyFormat = "$inputs attr-dict `:` functional-type(operands, results)";
+}
+
+def Train_SgdOp : Train_InferOp<"sgd", [AttrSizedOperandSegments]> {
+  let summary = "Stochastic gradient descent, with momentum";
+  let description = [{
+    ```
+    g = grad + weight_decay * param
+    m = momentum * m + (1 - dampening) * g      with momentum; in step 1 m = g
+    g = nesterov ? g + momentum * m : m         with momentum
+    param = param - lr * g
+    ```
+    The buffer `m` is an operand and a result exactly when momentum is not 0; it
+    starts as zeros. `step` is an operand exactly when dampening is not 0, the
+    only case where the first step differs from the others.
+
+    ```mlir
+    %p1, %m1 = train.sgd %p, %g, %m, %lr {momentum = 0.9 : f64}
+        : (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<f32>)
+        -> (tensor<8xf32>, tensor<8xf32>)
+    %p2 = train.sgd %p, %g, %lr
+        : (tensor<8xf32>, tensor<8xf32>, tensor<f32>) -> tensor<8xf32>
+    ```
+  }];
+  let arguments = (ins Train_FloatTensor:$param, Train_FloatTensor:$grad,
+                       Optional<Train_FloatTensor>:$momentum_buffer,
+                       Train_FloatScalar:$lr,
+                       Optional<Train_StepScalar>:$step,
+                       DefaultValuedAttr<F64Attr, "::llvm::APFloat(0.0)">:$momentum,
+                       DefaultValuedAttr<F64Attr, "::llvm::APFloat(0.0)">:$dampening,
+                       DefaultValuedAttr<F64Attr, "::llvm::APFloat(0.0)">:$weight_decay,
+                       UnitAttr:$nesterov);
+  let results = (outs Train_FloatTensor:$new_param,
+                      Optional<Train_FloatTensor>:$new_momentum_buffer);
+  let assemblyFormat = [{
+    custom<SgdOperands>($param, $grad, $momentum_buffer, $lr, $step)
+    attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+class Train_AdamOpBase<string mnemonic> : Train_InferOp<mnemonic> {
+  let arguments = (ins Train_FloatTensor:$param, Train_FloatTensor:$grad,
+                       Train_FloatTensor:$exp_avg,
+                       Train_FloatTensor:$exp_avg_sq,
+                       Train_FloatScalar:$lr, Train_StepScalar:$step,
+                       F64Attr:$beta1, F64Attr:$beta2, F64Attr:$epsilon,
+                       F64Attr:$weight_decay);
+  let results = (outs Train_FloatTensor:$new_param,
+                      Train_FloatTensor:$new_exp_avg,
+                      Train_FloatTensor:$new_exp_avg_sq);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Train_AdamOp : Train_AdamOpBase<"adam"> {
+  let summary = "Adam";
+  let description = [{
+    ```
+    g = grad + weight_decay * param
+    m = m + (g - m) * (1 - beta1)
+    v = beta2 * v + (1 - beta2) * g * g
+    param = param - lr / (1 - beta1^step) * m
+                    / (sqrt(v) / sqrt(1 - beta2^step) + epsilon)
+    ```
+    The bias corrections are computed in f64, once per tensor. A state of zeros
+    is the start.
+
+    ```mlir
+    %p1, %m1, %v1 = train.adam %p, %g, %m, %v, %lr, %step
+        {beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64,
+         weight_decay = 0.0 : f64}
+        : (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>,
+           tensor<f32>, tensor<i64>)
+        -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>)
+    ```
+  }];
+}
+
+def Train_AdamwOp : Train_AdamOpBase<"adamw"> {
+  let summary = "Adam with decoupled weight decay";
+  let description = [{
+    As `adam`, but the weight decay does not enter the gradient:
+    `param = param * (1 - lr * weight_decay)` comes first.
+
+    ```mlir
+    %p1, %m1, %v1 = train.adamw %p, %g, %m, %v, %lr, %step
+        {beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64,
+         weight_decay = 0.01 : f64}
+        : (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>,
+           tensor<f32>, tensor<i64>)
+        -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>)
+    ```
+  }];
+}
+
+}
+
+#endif // ZERO_DIALECTS_TRAIN_TRAINOPSTRAINING_TD
