@@ -37,7 +37,7 @@ inline RankedTensorType getTensorType(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-inline ArrayRef<int64_t> getShape(Value value) {
+inline ArrayRef<int64_t> shapeOf(Value value) {
   return getTensorType(value).getShape();
 }
 

@@ -60,9 +60,9 @@ Type mlir::train::getStatisticsType(Type elementType) {
 
 LogicalResult mlir::train::requireShape(InferError error, StringRef what,
                                         Value value, ArrayRef<int64_t> shape) {
-  if (getShape(value) == shape)
+  if (shapeOf(value) == shape)
     return success();
-  return error(what, " has shape ", formatShape(getShape(value)),
+  return error(what, " has shape ", formatShape(shapeOf(value)),
                ", expected ", formatShape(shape));
 }
 
@@ -102,9 +102,9 @@ static LogicalResult inferBroadcast(InferError error, ValueRange operands,
                                     Type element, Types &types) {
   Dims shape;
   for (Value operand : operands) {
-    FailureOr<Dims> wider = broadcastShapes(shape, getShape(operand));
+    FailureOr<Dims> wider = broadcastShapes(shape, shapeOf(operand));
     if (failed(wider))
-      return error("operand of shape ", formatShape(getShape(operand)),
+      return error("operand of shape ", formatShape(shapeOf(operand)),
                    " does not broadcast with shape ", formatShape(shape));
     shape = *wider;
   }
@@ -152,7 +152,7 @@ INFER(WhereOp) {
 
 LogicalResult IsNanOp::inferReturnTypes(MLIRContext *context, MaybeLoc,
                                         Adaptor adaptor, Types &types) {
-  types.push_back(RankedTensorType::get(getShape(adaptor.getInput()),
+  types.push_back(RankedTensorType::get(shapeOf(adaptor.getInput()),
                                         IntegerType::get(context, 1)));
   return success();
 }
@@ -160,7 +160,7 @@ LogicalResult IsNanOp::inferReturnTypes(MLIRContext *context, MaybeLoc,
 LogicalResult CastOp::inferReturnTypes(MLIRContext *, MaybeLoc,
                                        Adaptor adaptor, Types &types) {
   types.push_back(
-      RankedTensorType::get(getShape(adaptor.getInput()), adaptor.getTo()));
+      RankedTensorType::get(shapeOf(adaptor.getInput()), adaptor.getTo()));
   return success();
 }
 
@@ -170,7 +170,7 @@ LogicalResult CastOp::inferReturnTypes(MLIRContext *, MaybeLoc,
 
 /// [rows, inner, ...] of the last two dimensions after an optional transpose.
 static std::pair<int64_t, int64_t> matrixDims(Value value, bool transpose) {
-  ArrayRef<int64_t> shape = getShape(value).take_back(2);
+  ArrayRef<int64_t> shape = shapeOf(value).take_back(2);
   return transpose ? std::pair(shape[1], shape[0])
                    : std::pair(shape[0], shape[1]);
 }
@@ -179,19 +179,19 @@ static LogicalResult inferProduct(InferError error, Value lhs, Value rhs,
                                   bool transposeA, bool transposeB,
                                   Dims &shape) {
   for (Value operand : {lhs, rhs})
-    if (getShape(operand).size() < 2)
-      return error("operand of shape ", formatShape(getShape(operand)),
+    if (shapeOf(operand).size() < 2)
+      return error("operand of shape ", formatShape(shapeOf(operand)),
                    " is not a matrix, reshape it to rank 2 first");
   auto [rows, inner] = matrixDims(lhs, transposeA);
   auto [otherInner, columns] = matrixDims(rhs, transposeB);
   if (inner != otherInner)
     return error("contracted dimensions differ, ", inner, " and ", otherInner);
-  FailureOr<Dims> batch = broadcastShapes(getShape(lhs).drop_back(2),
-                                          getShape(rhs).drop_back(2));
+  FailureOr<Dims> batch = broadcastShapes(shapeOf(lhs).drop_back(2),
+                                          shapeOf(rhs).drop_back(2));
   if (failed(batch))
     return error("batch dimensions ",
-                 formatShape(getShape(lhs).drop_back(2)), " and ",
-                 formatShape(getShape(rhs).drop_back(2)),
+                 formatShape(shapeOf(lhs).drop_back(2)), " and ",
+                 formatShape(shapeOf(rhs).drop_back(2)),
                  " do not broadcast");
   shape = *batch;
   shape.append({rows, columns});
@@ -217,9 +217,9 @@ INFER(GemmOp) {
     return failure();
   if (shape.size() != 2)
     return error("operands have batch dimensions, use matmul and add");
-  FailureOr<Dims> wider = broadcastShapes(shape, getShape(adaptor.getC()));
+  FailureOr<Dims> wider = broadcastShapes(shape, shapeOf(adaptor.getC()));
   if (failed(wider) || *wider != shape)
-    return error("bias of shape ", formatShape(getShape(adaptor.getC())),
+    return error("bias of shape ", formatShape(shapeOf(adaptor.getC())),
                  " does not broadcast to the result's shape ",
                  formatShape(shape));
   types.push_back(withShape(adaptor.getA(), shape));
@@ -246,7 +246,7 @@ static LogicalResult requireSizes(InferError error, ArrayRef<int64_t> shape) {
 
 INFER(ReshapeOp) {
   InferError error(loc, getOperationName());
-  ArrayRef<int64_t> from = getShape(adaptor.getInput());
+  ArrayRef<int64_t> from = shapeOf(adaptor.getInput());
   if (failed(requireSizes(error, adaptor.getShape())))
     return failure();
   if (countElements(from) != countElements(adaptor.getShape()))
@@ -259,7 +259,7 @@ INFER(ReshapeOp) {
 
 INFER(BroadcastOp) {
   InferError error(loc, getOperationName());
-  ArrayRef<int64_t> from = getShape(adaptor.getInput());
+  ArrayRef<int64_t> from = shapeOf(adaptor.getInput());
   FailureOr<Dims> wider = broadcastShapes(from, adaptor.getShape());
   if (failed(wider) || ArrayRef<int64_t>(*wider) != adaptor.getShape())
     return error("shape ", formatShape(from), " does not broadcast to ",
@@ -270,7 +270,7 @@ INFER(BroadcastOp) {
 
 INFER(TransposeOp) {
   InferError error(loc, getOperationName());
-  ArrayRef<int64_t> from = getShape(adaptor.getInput());
+  ArrayRef<int64_t> from = shapeOf(adaptor.getInput());
   Dims sorted(adaptor.getPermutation());
   llvm::sort(sorted);
   if (!llvm::equal(sorted, llvm::seq<int64_t>(0, from.size())))
@@ -285,7 +285,7 @@ INFER(TransposeOp) {
 
 INFER(SliceOp) {
   InferError error(loc, getOperationName());
-  ArrayRef<int64_t> from = getShape(adaptor.getInput());
+  ArrayRef<int64_t> from = shapeOf(adaptor.getInput());
   ArrayRef<int64_t> starts = adaptor.getStarts(), limits = adaptor.getLimits(),
                     strides = adaptor.getStrides();
   int64_t rank = from.size();
@@ -313,28 +313,28 @@ INFER(ConcatOp) {
     return error("expected at least one operand");
   Value first = adaptor.getInputs().front();
   int64_t axis = adaptor.getAxis();
-  Dims shape(getShape(first));
+  Dims shape(shapeOf(first));
   if (failed(requireAxis(error, axis, shape.size())))
     return failure();
   for (Value input : adaptor.getInputs().drop_front()) {
-    Dims other(getShape(input));
+    Dims other(shapeOf(input));
     if (other.size() == shape.size())
       other[axis] = shape[axis];
     if (other != shape)
-      return error("operand of shape ", formatShape(getShape(input)),
-                   " cannot be joined to shape ", formatShape(getShape(first)),
+      return error("operand of shape ", formatShape(shapeOf(input)),
+                   " cannot be joined to shape ", formatShape(shapeOf(first)),
                    " along axis ", axis);
   }
   shape[axis] = 0;
   for (Value input : adaptor.getInputs())
-    shape[axis] += getShape(input)[axis];
+    shape[axis] += shapeOf(input)[axis];
   types.push_back(withShape(first, shape));
   return success();
 }
 
 INFER(PadOp) {
   InferError error(loc, getOperationName());
-  ArrayRef<int64_t> from = getShape(adaptor.getInput());
+  ArrayRef<int64_t> from = shapeOf(adaptor.getInput());
   ArrayRef<int64_t> low = adaptor.getLow(), high = adaptor.getHigh(),
                     interior = adaptor.getInterior();
   int64_t rank = from.size();
@@ -359,7 +359,7 @@ static LogicalResult inferGather(InferError error, ArrayRef<int64_t> data,
   if (failed(requireAxis(error, axis, data.size())))
     return failure();
   llvm::append_range(shape, data.take_front(axis));
-  llvm::append_range(shape, getShape(indices));
+  llvm::append_range(shape, shapeOf(indices));
   llvm::append_range(shape, data.drop_front(axis + 1));
   return success();
 }
@@ -367,7 +367,7 @@ static LogicalResult inferGather(InferError error, ArrayRef<int64_t> data,
 INFER(GatherOp) {
   InferError error(loc, getOperationName());
   Dims shape;
-  if (failed(inferGather(error, getShape(adaptor.getData()),
+  if (failed(inferGather(error, shapeOf(adaptor.getData()),
                          adaptor.getIndices(), adaptor.getAxis(), shape)))
     return failure();
   types.push_back(withShape(adaptor.getData(), shape));
@@ -393,7 +393,7 @@ INFER(GatherGradOp) {
 static LogicalResult inferReduce(InferError error, Value input,
                                  ArrayRef<int64_t> axes, bool keepDims,
                                  bool needsElements, Types &types) {
-  ArrayRef<int64_t> from = getShape(input);
+  ArrayRef<int64_t> from = shapeOf(input);
   int64_t previous = -1;
   for (int64_t axis : axes) {
     if (failed(requireAxis(error, axis, from.size())))
@@ -442,7 +442,7 @@ static Dims statisticsShape(ArrayRef<int64_t> shape, int64_t axis) {
 INFER(LayerNormOp) {
   InferError error(loc, getOperationName());
   Value input = adaptor.getInput();
-  ArrayRef<int64_t> shape = getShape(input);
+  ArrayRef<int64_t> shape = shapeOf(input);
   int64_t axis = adaptor.getAxis();
   if (failed(requireAxis(error, axis, shape.size())) ||
       failed(requireShape(error, "scale", adaptor.getScale(),
@@ -459,7 +459,7 @@ INFER(LayerNormOp) {
 INFER(LayerNormGradOp) {
   InferError error(loc, getOperationName());
   Value input = adaptor.getInput(), scale = adaptor.getScale();
-  ArrayRef<int64_t> shape = getShape(input);
+  ArrayRef<int64_t> shape = shapeOf(input);
   int64_t axis = adaptor.getAxis();
   if (failed(requireAxis(error, axis, shape.size())) ||
       failed(requireShape(error, "grad", adaptor.getGrad(), shape)) ||
@@ -476,7 +476,7 @@ INFER(LayerNormGradOp) {
 INFER(RmsNormOp) {
   InferError error(loc, getOperationName());
   Value input = adaptor.getInput();
-  ArrayRef<int64_t> shape = getShape(input);
+  ArrayRef<int64_t> shape = shapeOf(input);
   int64_t axis = adaptor.getAxis();
   if (failed(requireAxis(error, axis, shape.size())) ||
       failed(requireShape(error, "scale", adaptor.getScale(),
@@ -490,7 +490,7 @@ INFER(RmsNormOp) {
 INFER(RmsNormGradOp) {
   InferError error(loc, getOperationName());
   Value input = adaptor.getInput(), scale = adaptor.getScale();
-  ArrayRef<int64_t> shape = getShape(input);
+  ArrayRef<int64_t> shape = shapeOf(input);
   int64_t axis = adaptor.getAxis();
   if (failed(requireAxis(error, axis, shape.size())) ||
       failed(requireShape(error, "grad", adaptor.getGrad(), shape)) ||
@@ -506,11 +506,11 @@ INFER(RmsNormGradOp) {
 static LogicalResult
 requireChannels(InferError error, Value input,
                 ArrayRef<std::pair<StringRef, Value>> vectors) {
-  if (getShape(input).size() < 2)
-    return error("input of shape ", formatShape(getShape(input)),
+  if (shapeOf(input).size() < 2)
+    return error("input of shape ", formatShape(shapeOf(input)),
                  " has no channel dimension");
   for (auto [what, vector] : vectors)
-    if (failed(requireShape(error, what, vector, getShape(input)[1])))
+    if (failed(requireShape(error, what, vector, shapeOf(input)[1])))
       return failure();
   return success();
 }
@@ -523,7 +523,7 @@ INFER(BatchNormOp) {
                               {"running_mean", adaptor.getRunningMean()},
                               {"running_var", adaptor.getRunningVar()}})))
     return failure();
-  RankedTensorType saved = statistics(input, getShape(input)[1]);
+  RankedTensorType saved = statistics(input, shapeOf(input)[1]);
   types.append({input.getType(), adaptor.getRunningMean().getType(),
                 adaptor.getRunningVar().getType(), saved, saved});
   return success();
@@ -533,7 +533,7 @@ INFER(BatchNormGradOp) {
   InferError error(loc, getOperationName());
   Value input = adaptor.getInput(), scale = adaptor.getScale();
   if (failed(requireShape(error, "grad", adaptor.getGrad(),
-                          getShape(input))) ||
+                          shapeOf(input))) ||
       failed(requireChannels(error, input,
                              {{"scale", scale},
                               {"save_mean", adaptor.getSaveMean()},
@@ -560,7 +560,7 @@ INFER(BatchNormInferenceOp) {
 
 static LogicalResult requireLabels(InferError error, Value logits,
                                    Value labels, int64_t axis) {
-  Dims shape(getShape(logits));
+  Dims shape(shapeOf(logits));
   if (failed(requireAxis(error, axis, shape.size())))
     return failure();
   shape.erase(shape.begin() + axis);
@@ -572,7 +572,7 @@ INFER(CrossEntropyOp) {
   if (failed(requireLabels({loc, getOperationName()}, logits, labels,
                            adaptor.getAxis())))
     return failure();
-  types.append({statistics(logits, {}), statistics(logits, getShape(labels))});
+  types.append({statistics(logits, {}), statistics(logits, shapeOf(labels))});
   return success();
 }
 
@@ -580,7 +580,7 @@ INFER(CrossEntropyGradOp) {
   InferError error(loc, getOperationName());
   Value logits = adaptor.getLogits(), labels = adaptor.getLabels();
   if (failed(requireLabels(error, logits, labels, adaptor.getAxis())) ||
-      failed(requireShape(error, "lse", adaptor.getLse(), getShape(labels))))
+      failed(requireShape(error, "lse", adaptor.getLse(), shapeOf(labels))))
     return failure();
   types.push_back(logits.getType());
   return success();

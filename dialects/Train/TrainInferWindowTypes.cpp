@@ -103,7 +103,7 @@ INFER(ConvOp) {
   InferError error(loc, getOperationName());
   Value weight = adaptor.getWeight(), bias = adaptor.getBias();
   Dims shape;
-  if (failed(inferConv(error, getShape(adaptor.getInput()), getShape(weight),
+  if (failed(inferConv(error, shapeOf(adaptor.getInput()), shapeOf(weight),
                        adaptor, shape)) ||
       (bias && failed(requireShape(error, "bias", bias, shape[1]))))
     return failure();
@@ -116,7 +116,7 @@ INFER(ConvGradInputOp) {
   InferError error(loc, getOperationName());
   Dims shape;
   if (failed(inferConv(error, adaptor.getInputShape(),
-                       getShape(adaptor.getWeight()), adaptor, shape)) ||
+                       shapeOf(adaptor.getWeight()), adaptor, shape)) ||
       failed(requireShape(error, "grad", adaptor.getGrad(), shape)))
     return failure();
   types.push_back(
@@ -128,7 +128,7 @@ INFER(ConvGradInputOp) {
 INFER(ConvGradWeightOp) {
   InferError error(loc, getOperationName());
   Dims shape;
-  if (failed(inferConv(error, getShape(adaptor.getInput()),
+  if (failed(inferConv(error, shapeOf(adaptor.getInput()),
                        adaptor.getWeightShape(), adaptor, shape)) ||
       failed(requireShape(error, "grad", adaptor.getGrad(), shape)))
     return failure();
@@ -157,7 +157,7 @@ template <typename Adaptor>
 static LogicalResult inferPoolOf(InferError error, Value input,
                                  Adaptor adaptor, Types &types) {
   Dims shape;
-  if (failed(inferPool(error, getShape(input), adaptor, shape)))
+  if (failed(inferPool(error, shapeOf(input), adaptor, shape)))
     return failure();
   types.push_back(
       RankedTensorType::get(shape, getTensorType(input).getElementType()));
@@ -177,7 +177,7 @@ INFER(AvgPoolOp) {
 INFER(MaxPoolGradOp) {
   InferError error(loc, getOperationName());
   Dims shape;
-  if (failed(inferPool(error, getShape(adaptor.getInput()), adaptor, shape)) ||
+  if (failed(inferPool(error, shapeOf(adaptor.getInput()), adaptor, shape)) ||
       failed(requireShape(error, "grad", adaptor.getGrad(), shape)))
     return failure();
   types.push_back(adaptor.getInput().getType());
