@@ -13,6 +13,7 @@ import sys
 import threading
 
 import tensors
+import zplan
 
 MODELS = pathlib.Path(__file__).resolve().parent.parent / "models"
 TIMEOUT_S = 600
@@ -130,7 +131,7 @@ class Runner:
         return Run(metrics, weights)
 
     def plan(self, name, form, optimizer, ranks, stage, batch):
-        """The .zplan of a configuration, as JSON (flatc reads it by its schema)."""
+        """The .zplan of a configuration, as JSON."""
         key = (name, form, optimizer, ranks, stage, batch)
         return self.plans.get(key, lambda: self._plan(*key))
 
@@ -145,11 +146,7 @@ class Runner:
                       *hyper, *m.dims(form, batch))
         self.tools.ok("zero-compile", folder / "m.mlir", "-o", folder / "step.zplan",
                       "--zero-stage", stage, "--ranks", ranks)
-        schema = MODELS.parent.parent / "runtime" / "zplan.fbs"
-        subprocess.run(["flatc", "--json", "--raw-binary", "--strict-json", "--defaults-json",
-                        "-o", str(folder), str(schema), "--", str(folder / "step.zplan")],
-                       check=True, capture_output=True)
-        return json.loads((folder / "step.json").read_text())
+        return zplan.read(folder / "step.zplan", folder)
 
 
 class Cases:

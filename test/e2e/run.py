@@ -11,12 +11,14 @@ Prints one line a failure and ends with `N passed, N failed`. Needs flatc on
 PATH, and a Python with the onnx package for the bad-input cases.
 """
 import argparse
+import pathlib
 import sys
 import tempfile
 
-import bad_input
-import harness
-import training
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "script"))
+import bad_input  # noqa: E402
+import harness  # noqa: E402
+import training  # noqa: E402
 
 
 def main():

@@ -4,12 +4,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Against PyTorch, between stages, between rank counts, against the formulas."""
 import tensors
+import zplan
 from harness import Failure, model, require
 
 FORMS = {"ts_train": (1, 2, 4), "dynamo_noopt_dyn": (1, 2, 4), "dynamo_noopt": (1,)}
 STAGES = (0, 1, 2, 3)
 LOSS_TOLERANCE, WEIGHT_TOLERANCE = 1e-4, 1e-3
-# Bytes of state: parameters, gradients, and the optimizer's, per parameter.
+# Bytes of optimizer state per parameter: momentum; two moments.
 STATE_BYTES = {"sgd": 4, "adamw": 8}
 
 
@@ -67,15 +68,6 @@ def ranks_agree(runner, name, optimizer, ranks, stage, batch):
     close_weights(many.weights, one.weights, one.weights)
 
 
-def sent_bytes(m, ranks, stage):
-    """Closed form of what a rank sends in a step, by collective, in fp32."""
-    share = 4 * elements(m) * (ranks - 1) / ranks
-    if stage == 0:
-        return {"all_gather": 0, "reduce_scatter": 0, "all_reduce": 2 * share}
-    gathers = 2 if stage == 3 else 1
-    return {"all_gather": gathers * share, "reduce_scatter": share, "all_reduce": 0}
-
-
 def elements(m):
     init = tensors.load(m.folder / "init.safetensors")
     return sum(len(init[n][2]) // 4 for n in m.reference["trained"])
@@ -84,7 +76,7 @@ def elements(m):
 def sends_as_the_formula(runner, name, form, optimizer, ranks, stage):
     m = model(name)
     run = runner.train(name, form, optimizer, ranks, stage, m.reference["batch"] // ranks)
-    want = sent_bytes(m, ranks, stage)
+    want = zplan.sent_formula(elements(m), ranks, stage)
     for row in run.rows:
         for kind, expected in want.items():
             got = row["comm_bytes"].get(kind, 0)
@@ -101,21 +93,12 @@ def peak_as_planned(runner, name, form, optimizer, ranks, stage):
     require(run.rows[0]["planned_peak_bytes"]["device"] > 0, "the plan uses no device memory")
 
 
-def state_formula(m, optimizer, ranks, stage):
-    """Bytes of parameters, gradients and optimizer state on one rank."""
-    psi, extra = elements(m), STATE_BYTES[optimizer]
-    whole, part = {0: (8 + extra, 0), 1: (8, extra), 2: (4, 4 + extra), 3: (0, 8 + extra)}[stage]
-    return whole * psi + part * psi / ranks
-
-
 def state_as_the_formula(runner, name, form, optimizer, ranks, stage):
     m = model(name)
     plan = runner.plan(name, form, optimizer, ranks, stage, m.reference["batch"] // ranks)
-    state = [b for b in plan["buffers"] if b["kind"] in ("Parameter", "OptimizerState", "Gradient")]
-    held = sum(b["bytes"] for b in state)
-    padding = sum(b["padding_bytes"] for b in state)
-    want = state_formula(m, optimizer, ranks, stage)
-    require(abs(held - padding - want) < 4 * len(state),
+    held, padding = zplan.state_bytes(plan)
+    want = zplan.state_formula(elements(m), STATE_BYTES[optimizer], ranks, stage)
+    require(abs(held - padding - want) < 1,
             f"state is {held} bytes, {padding} of them padding; formula {want}")
 
 
