@@ -1,0 +1,203 @@
+//===- Passes.td - Lowering passes -------------------------*- tablegen -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From a partitioned step to the executable plan, and from a kernel on tensors
+// to loops on buffers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_LOWERING_PASSES_TD
+#define ZERO_LOWERING_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+//===----------------------------------------------------------------------===//
+// The step
+//===----------------------------------------------------------------------===//
+
+def PlanBoundInputs : Pass<"plan-bound-inputs", "::mlir::func::FuncOp"> {
+  let summary = "Derive which integers the step accepts as tokens and labels";
+  let description = [{
+    An integer input that indexes a table or is a class label gets the range of
+    its uses as `zero.bounds` (and the label that does not count as
+    `zero.ignore`), so that the runtime refuses bad data before it computes.
+    Must run before kernels are outlined.
+
+    ```mlir
+    // before
+    func.func @step(%ids: tensor<8x32xi64> {zero.input = "input_ids"}, ...) {
+      %e = train.gather %wte, %ids {axis = 0} : tensor<256x64xf32>, ...
+    // after
+    func.func @step(%ids: tensor<8x32xi64> {zero.input = "input_ids",
+                                            zero.bounds = array<i64: 0, 255>}, ...) {
+    ```
+  }];
+}
+
+def PlanLower : Pass<"plan-lower", "::mlir::ModuleOp"> {
+  let summary = "Turn the step function into a program of commands";
+  let description = [{
+    Accepts a partitioned `@step` whose compute is `plan.dispatch` and library
+    calls (`train.matmul`, `train.gemm`, `train.conv*`). Every value gets a
+    buffer or, for reshapes, shards and transposed operands, a view of one; an
+    update runs in place where nobody reads the old value afterwards, and is
+    preceded by a `plan.copy` where somebody does. The step function and the
+    `zero` symbols become one `plan.program`; kernels stay. Buffers have no
+    offsets yet.
+
+    ```mlir
+    // before
+    zero.param @w : tensor<4xf32> init("w.safetensors")
+    func.func @step(%g: tensor<4xf32> {zero.input = "g"}, ...) {
+      %w = zero.read @w : tensor<4xf32>
+      %w1 = plan.dispatch @sgd(%w, %g, %lr) tied [0] : ...
+      zero.assign @w, %w1 : tensor<4xf32>
+      return
+    }
+    // after
+    plan.program @step ranks(1) {
+      %dev = plan.arena device
+      %w = plan.buffer %dev parameter : memref<4xf32>
+      plan.parameter "w" %w trained init("w.safetensors") : memref<4xf32>
+      ...
+      plan.launch @sgd(%w, %g, %lr) writes [0] : ...
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::plan::PlanDialect"];
+}
+
+def PlanAllocate : Pass<"plan-allocate", "::mlir::plan::ProgramOp"> {
+  let summary = "Give every buffer its byte offset and every arena its size";
+  let description = [{
+    Buffers of parameters, state, inputs, outputs and constants live through
+    the whole program; every other lives from the first command that uses it to
+    the last. Buffers that never live together share bytes. A remark tells the
+    arena's size and the lower bound (most bytes alive at one time).
+
+    ```mlir
+    // before
+    %dev = plan.arena device
+    %a = plan.buffer %dev activation : memref<16xf32>
+    // after
+    %dev = plan.arena device bytes(64)
+    %a = plan.buffer %dev[0] activation : memref<16xf32>
+    ```
+  }];
+  let options = [
+    Option<"alignment", "alignment", "int64_t", /*default=*/"64",
+           "Bytes that offsets are a multiple of; a power of two">
+  ];
+  let statistics = [
+    Statistic<"numBuffers", "buffers", "Number of buffers placed">
+  ];
+}
+
+//===----------------------------------------------------------------------===//
+// Inside a kernel
+//===----------------------------------------------------------------------===//
+
+def KernelExpandMath : Pass<"kernel-expand-math", "::mlir::func::FuncOp"> {
+  let summary = "Replace math functions on f32 by vectorizable arithmetic";
+  let description = [{
+    exp, log, tanh, erf, expm1 and log1p become polynomials, accurate to a few
+    units in the last place. f16 and bf16 are computed in f32; f64 is left to
+    libm.
+
+    ```mlir
+    // before
+    %y = math.exp %x : f32
+    // after
+    %0 = arith.mulf %x, %log2e : f32
+    %1 = math.floor %0 : f32
+    ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
+def KernelFuse : Pass<"kernel-fuse", "::mlir::func::FuncOp"> {
+  let summary = "Fuse the linalg operations of a kernel";
+  let description = [{
+    Accepts linalg on tensors. Generalizes named operations, fuses elementwise
+    producers into their consumers (also through the row slices of a loop over
+    rows) and turns booleans at the function's boundary into bytes, since LLVM
+    does not vectorize accesses to i1.
+
+    ```mlir
+    // before
+    %0 = linalg.generic ... ins(%a, %b) { arith.addf }
+    %1 = linalg.generic ... ins(%0) { math.exp }
+    // after
+    %1 = linalg.generic ... ins(%a, %b) { arith.addf; math.exp }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def KernelPassDestinations : Pass<"kernel-pass-destinations", "::mlir::func::FuncOp"> {
+  let summary = "Turn a kernel's tensor results into buffer arguments";
+  let description = [{
+    Operands become memref arguments and every result that is not tied to an
+    operand (`plan.tied`) becomes a trailing memref argument, into which
+    `bufferization.materialize_in_destination` stores it. Upstream's
+    `eliminate-empty-tensors` and `one-shot-bufferize` then compute in place.
+
+    ```mlir
+    // before
+    func.func @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.kernel} {
+      ...
+      return %y : tensor<4xf32>
+    }
+    // after
+    func.func @k(%0: memref<4xf32>, %1: memref<4xf32>) attributes {plan.kernel} {
+      %x = bufferization.to_tensor %0 restrict : memref<4xf32> to tensor<4xf32>
+      ...
+      bufferization.materialize_in_destination %y in restrict writable %1
+        : (tensor<4xf32>, memref<4xf32>) -> ()
+      return
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
+}
+
+def KernelPlaceBuffers : Pass<"kernel-place-buffers", "::mlir::func::FuncOp"> {
+  let summary = "Place a kernel's temporaries on its stack frame";
+  let description = [{
+    Accepts a bufferized kernel. Every static allocation of at most
+    `max-stack-bytes` becomes one `memref.alloca` in the function's entry block,
+    copies become loops, and the loops of elementwise operations over contiguous
+    buffers are merged into one. A larger or dynamic allocation is an error: a
+    kernel never allocates memory that the plan does not know of.
+
+    ```mlir
+    // before
+    scf.for %i = ... {
+      %0 = memref.alloc() : memref<16xf32>
+      ...
+      memref.dealloc %0
+    }
+    // after
+    %0 = memref.alloca() : memref<16xf32>
+    scf.for %i = ... {
+      ...
+    }
+    ```
+  }];
+  let options = [
+    Option<"maxStackBytes", "max-stack-bytes", "int64_t", /*default=*/"1048576",
+           "Most bytes that the temporaries of one kernel may take">
+  ];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
+#endif // ZERO_LOWERING_PASSES_TD

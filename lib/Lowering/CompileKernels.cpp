@@ -1,0 +1,177 @@
+//===- CompileKernels.cpp - Kernels to the LLVM dialect -------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The pipeline from kernels on tensors to the LLVM dialect, and the driver
+// that runs it on a copy of a module's kernels.
+//
+//===----------------------------------------------------------------------===//
+
+#include "EmitObject.h"
+#include "zero/Lowering/Kernels.h"
+#include "zero/Lowering/Passes.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Conversion/TosaToArith/TosaToArith.h"
+#include "mlir/Conversion/TosaToLinalg/TosaToLinalg.h"
+#include "mlir/Conversion/TosaToTensor/TosaToTensor.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Bufferization/Transforms/FuncBufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/Linalg/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Linalg/Transforms/SubsetInsertionOpInterfaceImpl.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Tensor/IR/TensorInferTypeOpInterfaceImpl.h"
+#include "mlir/Dialect/Tensor/IR/ValueBoundsOpInterfaceImpl.h"
+#include "mlir/Dialect/Tensor/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Tensor/Transforms/SubsetInsertionOpInterfaceImpl.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/IR/LLVMContext.h"
+
+using namespace mlir;
+using namespace mlir::zero;
+
+void zero::registerKernelDialects(DialectRegistry &registry) {
+  registry.insert<affine::AffineDialect, bufferization::BufferizationDialect,
+                  linalg::LinalgDialect, math::MathDialect, scf::SCFDialect>();
+  arith::registerBufferizableOpInterfaceExternalModels(registry);
+  bufferization::func_ext::registerBufferizableOpInterfaceExternalModels(
+      registry);
+  linalg::registerBufferizableOpInterfaceExternalModels(registry);
+  linalg::registerSubsetOpInterfaceExternalModels(registry);
+  scf::registerBufferizableOpInterfaceExternalModels(registry);
+  tensor::registerBufferizableOpInterfaceExternalModels(registry);
+  tensor::registerInferTypeOpInterfaceExternalModels(registry);
+  tensor::registerSubsetOpInterfaceExternalModels(registry);
+  tensor::registerValueBoundsOpInterfaceExternalModels(registry);
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+}
+
+//===----------------------------------------------------------------------===//
+// Pipeline
+//===----------------------------------------------------------------------===//
+
+/// Everything a kernel may contain becomes linalg.generic or a loop on tensors.
+static void addToLinalg(OpPassManager &pm) {
+  OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(tosa::createTosaToLinalgNamed());
+  func.addPass(tosa::createTosaToLinalg());
+  func.addPass(createTosaToArithPass());
+  func.addPass(createTosaToTensorPass());
+  func.addPass(createConvertElementwiseToLinalgPass());
+  func.addPass(createCanonicalizerPass());
+  func.addPass(createCSEPass());
+  func.addPass(createKernelFuse());
+  func.addPass(createCanonicalizerPass());
+  func.addPass(createCSEPass());
+}
+
+/// Tensors become the caller's buffers, or temporaries on the stack.
+static void addBufferization(OpPassManager &pm) {
+  pm.addNestedPass<func::FuncOp>(createKernelPassDestinations());
+  // A result is computed where it is wanted: this must precede the analysis.
+  pm.addPass(bufferization::createEmptyTensorEliminationPass());
+  pm.addPass(bufferization::createEmptyTensorToAllocTensorPass());
+  bufferization::OneShotBufferizePassOptions options;
+  options.allowReturnAllocsFromLoops = false;
+  pm.addPass(bufferization::createOneShotBufferizePass(options));
+  OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createCanonicalizerPass());
+  func.addPass(createCSEPass());
+  func.addPass(createKernelPlaceBuffers());
+}
+
+/// Loops and scalars become LLVM.
+static void addToLLVM(OpPassManager &pm) {
+  OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createConvertLinalgToLoopsPass());
+  func.addPass(createKernelExpandMath());
+  func.addPass(createCanonicalizerPass());
+  func.addPass(createCSEPass());
+  func.addPass(createSCFToControlFlowPass());
+  func.addPass(memref::createExpandStridedMetadataPass());
+  func.addPass(createLowerAffinePass());
+  func.addPass(arith::createArithExpandOpsPass());
+  func.addPass(createConvertMathToLLVMPass());
+  pm.addPass(createConvertMathToLibmPass());
+  pm.addPass(createConvertIndexToLLVMPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
+  ConvertFuncToLLVMPassOptions bare;
+  bare.useBarePtrCallConv = true;
+  pm.addPass(createConvertFuncToLLVMPass(bare));
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+}
+
+void zero::buildKernelPipeline(OpPassManager &pm) {
+  addToLinalg(pm);
+  addBufferization(pm);
+  addToLLVM(pm);
+}
+
+void zero::registerKernelPipeline() {
+  PassPipelineRegistration<>(
+      "kernel-to-llvm-pipeline",
+      "Turn functions with plan.kernel into the LLVM dialect",
+      buildKernelPipeline);
+}
+
+//===----------------------------------------------------------------------===//
+// Driver
+//===----------------------------------------------------------------------===//
+
+/// A module with copies of the kernels of `module`; `names` gets their names.
+static OwningOpRef<ModuleOp> cloneKernels(ModuleOp module,
+                                          SmallVectorImpl<std::string> &names) {
+  OwningOpRef<ModuleOp> copy(ModuleOp::create(module.getLoc()));
+  for (auto func : module.getOps<func::FuncOp>()) {
+    if (!func->hasAttr(kKernelAttr))
+      continue;
+    func::FuncOp clone = func.clone();
+    clone.setPublic();
+    copy->push_back(clone);
+    names.push_back(func.getName().str());
+  }
+  return copy;
+}
+
+LogicalResult zero::compileKernels(ModuleOp module, const KernelTarget &target,
+                                   std::string &sharedObject) {
+  MLIRContext *context = module.getContext();
+  DialectRegistry registry;
+  registerKernelDialects(registry);
+  context->appendDialectRegistry(registry);
+  context->loadAllAvailableDialects();
+
+  SmallVector<std::string> names;
+  OwningOpRef<ModuleOp> kernels = cloneKernels(module, names);
+  PassManager pm(context, ModuleOp::getOperationName());
+  buildKernelPipeline(pm);
+  if (failed(pm.run(*kernels)))
+    return failure();
+  llvm::LLVMContext llvmContext;
+  std::unique_ptr<llvm::Module> code =
+      translateModuleToLLVMIR(*kernels, llvmContext, "kernels");
+  if (!code)
+    return module.emitError("kernels cannot be translated to LLVM IR");
+  return emitSharedObject(*code, names, target, module.getLoc(), sharedObject);
+}

@@ -1,0 +1,191 @@
+//===- KernelPlaceBuffers.cpp - A kernel's temporaries and loops ----------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// After bufferization: temporaries move to the stack frame, copies become
+// linalg operations, and elementwise operations over contiguous buffers get as
+// few loops as possible, so that LLVM vectorizes one long loop instead of many
+// short ones.
+//
+//===----------------------------------------------------------------------===//
+
+#include "zero/Lowering/Kernels.h"
+#include "zero/Lowering/Passes.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Utils/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/DataLayoutInterfaces.h"
+
+namespace mlir::zero {
+#define GEN_PASS_DEF_KERNELPLACEBUFFERS
+#include "zero/Lowering/Passes.h.inc"
+} // namespace mlir::zero
+
+using namespace mlir;
+using namespace mlir::zero;
+
+//===----------------------------------------------------------------------===//
+// Allocations and copies
+//===----------------------------------------------------------------------===//
+
+/// Moves all allocations of `func` to its entry block, on the stack. A buffer
+/// of a loop body carries nothing from one iteration to the next, so that one
+/// buffer serves all of them.
+static LogicalResult placeAllocations(func::FuncOp func, int64_t maxBytes) {
+  DataLayout layout = DataLayout::closest(func);
+  OpBuilder b = OpBuilder::atBlockBegin(&func.getBody().front());
+  int64_t bytes = 0;
+  SmallVector<memref::AllocOp> allocs;
+  func.walk([&](memref::AllocOp alloc) { allocs.push_back(alloc); });
+  for (memref::AllocOp alloc : allocs) {
+    MemRefType type = alloc.getType();
+    if (!type.hasStaticShape())
+      return func.emitOpError("needs a temporary of dynamic size ") << type;
+    bytes += type.getNumElements() *
+             layout.getTypeSize(type.getElementType()).getFixedValue();
+    if (bytes > maxBytes)
+      return func.emitOpError("needs a temporary of type ")
+             << type << ", which does not fit into the " << maxBytes
+             << " bytes of a kernel's stack frame";
+    auto local = memref::AllocaOp::create(b, alloc.getLoc(), type,
+                                          b.getI64IntegerAttr(64));
+    alloc.replaceAllUsesWith(local.getResult());
+    alloc.erase();
+  }
+  SmallVector<memref::DeallocOp> deallocs;
+  func.walk([&](memref::DeallocOp dealloc) { deallocs.push_back(dealloc); });
+  for (memref::DeallocOp dealloc : deallocs)
+    dealloc.erase();
+  return success();
+}
+
+/// memref.copy between strided buffers is a call of a runtime function in
+/// LLVM: loops instead.
+static void replaceCopies(func::FuncOp func) {
+  SmallVector<memref::CopyOp> copies;
+  func.walk([&](memref::CopyOp copy) { copies.push_back(copy); });
+  for (memref::CopyOp copy : copies) {
+    OpBuilder b(copy);
+    if (copy.getSource() != copy.getTarget())
+      linalg::makeMemRefCopyOp(b, copy.getLoc(), copy.getSource(),
+                               copy.getTarget());
+    copy.erase();
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Merging of loops
+//===----------------------------------------------------------------------===//
+
+/// True when loop `dim + 1` directly follows `dim` in every operand that uses
+/// either, so that both are one loop.
+static bool canMergeWithNext(linalg::GenericOp op, unsigned dim) {
+  SmallVector<utils::IteratorType> kinds = op.getIteratorTypesArray();
+  if (kinds[dim] != kinds[dim + 1])
+    return false;
+  MLIRContext *context = op.getContext();
+  AffineExpr first = getAffineDimExpr(dim, context);
+  AffineExpr second = getAffineDimExpr(dim + 1, context);
+  for (AffineMap map : op.getIndexingMapsArray()) {
+    std::optional<unsigned> p = map.getResultPosition(first);
+    std::optional<unsigned> q = map.getResultPosition(second);
+    if (p.has_value() != q.has_value() || (p && *q != *p + 1))
+      return false;
+  }
+  return true;
+}
+
+/// Groups of loops that can be one loop each.
+static SmallVector<ReassociationIndices> findMergeable(linalg::GenericOp op) {
+  SmallVector<ReassociationIndices> groups;
+  for (unsigned dim = 0; dim < op.getNumLoops(); ++dim) {
+    if (dim == 0 || !canMergeWithNext(op, dim - 1))
+      groups.emplace_back();
+    groups.back().push_back(dim);
+  }
+  return groups;
+}
+
+static bool canMergeLoops(linalg::GenericOp op) {
+  return op.hasPureBufferSemantics() && !op.hasIndexSemantics() &&
+         llvm::all_of(op->getOperands(), [](Value operand) {
+           auto type = dyn_cast<MemRefType>(operand.getType());
+           return type && type.hasStaticShape() && type.getLayout().isIdentity();
+         }) &&
+         llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) {
+           return map.isProjectedPermutation();
+         });
+}
+
+/// The operand with the dimensions of each group collapsed, and its map.
+static std::pair<Value, AffineMap>
+mergeOperand(OpBuilder &b, Location loc, Value operand, AffineMap map,
+             ArrayRef<ReassociationIndices> groups) {
+  SmallVector<AffineExpr> exprs;
+  SmallVector<ReassociationIndices> collapse;
+  for (unsigned position = 0; position < map.getNumResults();) {
+    unsigned dim = map.getDimPosition(position);
+    const auto *group = llvm::find_if(
+        groups, [&](const ReassociationIndices &g) { return g.front() == dim; });
+    exprs.push_back(b.getAffineDimExpr(group - groups.begin()));
+    collapse.emplace_back();
+    for (size_t i = 0; i < group->size(); ++i)
+      collapse.back().push_back(position++);
+  }
+  AffineMap merged =
+      AffineMap::get(groups.size(), 0, exprs, operand.getContext());
+  if (collapse.size() == map.getNumResults())
+    return {operand, merged};
+  return {memref::CollapseShapeOp::create(b, loc, operand, collapse), merged};
+}
+
+static void mergeLoops(linalg::GenericOp op) {
+  if (!canMergeLoops(op))
+    return;
+  SmallVector<ReassociationIndices> groups = findMergeable(op);
+  if (groups.size() == op.getNumLoops())
+    return;
+  IRRewriter b(op);
+  SmallVector<Value> inputs, outputs;
+  SmallVector<AffineMap> maps;
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto [value, map] =
+        mergeOperand(b, op.getLoc(), operand.get(),
+                     op.getMatchingIndexingMap(&operand), groups);
+    (op.isDpsInput(&operand) ? inputs : outputs).push_back(value);
+    maps.push_back(map);
+  }
+  SmallVector<utils::IteratorType> kinds;
+  for (const ReassociationIndices &group : groups)
+    kinds.push_back(op.getIteratorTypesArray()[group.front()]);
+  auto merged = linalg::GenericOp::create(b, op.getLoc(), TypeRange(), inputs,
+                                          outputs, maps, kinds);
+  b.inlineRegionBefore(op.getRegion(), merged.getRegion(),
+                       merged.getRegion().begin());
+  b.eraseOp(op);
+}
+
+namespace {
+struct KernelPlaceBuffers : zero::impl::KernelPlaceBuffersBase<KernelPlaceBuffers> {
+  using KernelPlaceBuffersBase::KernelPlaceBuffersBase;
+
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    if (!func->hasAttr(kKernelAttr))
+      return;
+    if (failed(placeAllocations(func, maxStackBytes)))
+      return signalPassFailure();
+    replaceCopies(func);
+    SmallVector<linalg::GenericOp> ops;
+    func.walk([&](linalg::GenericOp op) { ops.push_back(op); });
+    for (linalg::GenericOp op : ops)
+      mergeLoops(op);
+  }
+};
+} // namespace
