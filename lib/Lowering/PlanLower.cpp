@@ -1,0 +1,658 @@
+//===- PlanLower.cpp - From the step function to a program ----------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Walks the step in order and emits one command per op, binding every value to
+// a buffer. See StepStorage.h for when a buffer may be overwritten.
+//
+//===----------------------------------------------------------------------===//
+
+#include "LibraryCalls.h"
+#include "StepStorage.h"
+
+#include "dialects/Plan/Plan.h"
+#include "dialects/Train/Train.h"
+#include "dialects/Zero/Zero.h"
+#include "zero/Lowering/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace mlir::zero {
+#define GEN_PASS_DEF_PLANLOWER
+#include "zero/Lowering/Passes.h.inc"
+} // namespace mlir::zero
+
+using namespace mlir;
+using namespace mlir::zero;
+
+/// Rows of dimension 0 that one of `ranks` ranks holds of `rows`.
+static int64_t chunkRows(int64_t rows, int64_t ranks) {
+  return llvm::divideCeil(rows, ranks);
+}
+
+/// Elements of one row of dimension 0.
+static int64_t rowElements(ShapedType type) {
+  return ShapedType::getNumElements(type.getShape().drop_front());
+}
+
+namespace {
+
+class StepLowering {
+public:
+  StepLowering(ModuleOp module, func::FuncOp step, int64_t ranks, int64_t stage)
+      : module(module), step(step), ranks(ranks), stage(stage), liveness(step),
+        declarations(OpBuilder::atBlockEnd(&declared)),
+        commands(OpBuilder::atBlockEnd(&emitted)),
+        arena(plan::ArenaOp::create(
+            declarations, step.getLoc(),
+            plan::ArenaType::get(step.getContext()), plan::Space::Device,
+            IntegerAttr())),
+        memory(declarations, arena.getArena(), liveness) {}
+
+  LogicalResult run();
+
+private:
+  // Symbols and the signature.
+  LogicalResult declareSymbols();
+  void declareParam(ParamOp param);
+  void declareState(StateOp state);
+  LogicalResult declareInputs();
+  LogicalResult declareOutputs(func::ReturnOp ret);
+  void declareParameter(Operation *symbol, StringRef name, Type type,
+                        plan::Kind kind, plan::ParamRole role);
+  void finish();
+
+  // Ops of the step.
+  LogicalResult lower(Operation *op);
+  LogicalResult lowerConstant(arith::ConstantOp op);
+  LogicalResult lowerRead(ReadOp op);
+  LogicalResult lowerLocal(LocalOp op);
+  LogicalResult lowerView(Operation *op);
+  LogicalResult lowerAssign(AssignOp op);
+  LogicalResult lowerRelease(ReleaseOp op);
+  LogicalResult lowerDispatch(plan::DispatchOp op);
+  LogicalResult lowerCall(Operation *op);
+  LogicalResult lowerAllGather(AllGatherOp op);
+  LogicalResult lowerReduceScatter(ReduceScatterOp op);
+  LogicalResult lowerAllReduce(AllReduceOp op);
+
+  // Pieces of the above.
+  const Place &placeOf(Value value);
+  Value bufferOf(Value value, Location loc);
+  Place fresh(Location loc, ShapedType type, plan::Kind kind);
+  Place tie(plan::DispatchOp op, unsigned result, int64_t operand);
+  Storage *assignedStorage(Value value, Operation *producer);
+  void copy(Location loc, const Place &from, const Place &to);
+  void markGradient(Value value);
+  bool isParameter(Value value);
+
+  ModuleOp module;
+  func::FuncOp step;
+  int64_t ranks, stage;
+  StepLiveness liveness;
+  Block declared, emitted;
+  OpBuilder declarations, commands;
+  plan::ArenaOp arena;
+  StepMemory memory;
+  llvm::StringMap<Storage *> symbols;
+  DenseMap<Attribute, Storage *> constants;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Symbols and the signature
+//===----------------------------------------------------------------------===//
+
+/// Declares the buffer of a symbol and what binds the name to it.
+void StepLowering::declareParameter(Operation *symbol, StringRef name,
+                                    Type type, plan::Kind kind,
+                                    plan::ParamRole role) {
+  Location loc = symbol->getLoc();
+  auto sharded = dyn_cast<ShardedType>(type);
+  ShapedType logical = sharded ? sharded.getLogicalType() : cast<ShapedType>(type);
+  ShapedType held = sharded ? sharded.getLocalType(ranks) : logical;
+  Storage *storage = memory.create(loc, held, kind);
+  storage->symbol = name.str();
+  symbols[name] = storage;
+
+  auto param = dyn_cast<ParamOp>(symbol);
+  auto state = dyn_cast<StateOp>(symbol);
+  plan::ParameterOp::create(
+      declarations, loc, name, storage->buffer.getBuffer(), role,
+      state ? declarations.getStringAttr(state.getParam()) : StringAttr(),
+      sharded ? declarations.getDenseI64ArrayAttr(logical.getShape())
+              : DenseI64ArrayAttr(),
+      param ? param.getInitFileAttr() : StringAttr(),
+      param ? param.getInitTensorAttr() : StringAttr(),
+      /*ones=*/param && param.getOnes(),
+      param ? param.getTiedAttr() : ArrayAttr());
+  if (sharded)
+    storage->buffer.setPadding(
+        (held.getNumElements() * ranks - logical.getNumElements()) *
+        plan::elementBytes(logical.getElementType()));
+}
+
+void StepLowering::declareParam(ParamOp param) {
+  auto role = param.getBuffer()   ? plan::ParamRole::Buffer
+              : param.getFrozen() ? plan::ParamRole::Frozen
+                                  : plan::ParamRole::Trained;
+  auto kind = param.getBuffer() ? plan::Kind::Persistent : plan::Kind::Parameter;
+  declareParameter(param, param.getSymName(), param.getType(), kind, role);
+}
+
+void StepLowering::declareState(StateOp state) {
+  declareParameter(state, state.getSymName(), state.getType(),
+                   plan::Kind::OptimizerState, plan::ParamRole::State);
+}
+
+LogicalResult StepLowering::declareSymbols() {
+  for (Operation &op : *module.getBody()) {
+    Type type;
+    if (auto param = dyn_cast<ParamOp>(&op))
+      type = param.getType();
+    else if (auto state = dyn_cast<StateOp>(&op))
+      type = state.getType();
+    else
+      continue;
+    auto sharded = dyn_cast<ShardedType>(type);
+    if (sharded && (sharded.getDim() != 0 || sharded.getMem() != Memory::Device))
+      return op.emitOpError()
+             << "has type " << type
+             << "; the plan takes shards of dimension 0 in device memory";
+    if (auto param = dyn_cast<ParamOp>(&op))
+      declareParam(param);
+    else
+      declareState(cast<StateOp>(&op));
+  }
+  return success();
+}
+
+LogicalResult StepLowering::declareInputs() {
+  for (BlockArgument arg : step.getArguments()) {
+    unsigned i = arg.getArgNumber();
+    auto input = step.getArgAttrOfType<StringAttr>(i, "zero.input");
+    auto hyper = step.getArgAttrOfType<StringAttr>(i, "zero.hyper");
+    auto type = dyn_cast<RankedTensorType>(arg.getType());
+    if (!type || !type.hasStaticShape() || (!input && !hyper))
+      return step.emitOpError()
+             << "has argument " << i << " of type " << arg.getType()
+             << "; the plan needs tensors of static shape with 'zero.input' "
+                "or 'zero.hyper'";
+    auto role = plan::InputRole::Data;
+    if (hyper && hyper.getValue() == "lr")
+      role = plan::InputRole::LearningRate;
+    else if (hyper && hyper.getValue() == "step")
+      role = plan::InputRole::Step;
+    else if (hyper)
+      return step.emitOpError() << "has the hyperparameter '" << hyper.getValue()
+                                << "'; known are 'lr' and 'step'";
+    Place place = fresh(arg.getLoc(), type, plan::Kind::Input);
+    memory.bind(arg, place);
+    plan::InputOp::create(
+        declarations, arg.getLoc(), input ? input : hyper,
+        place.storage->buffer.getBuffer(),
+        plan::InputRoleAttr::get(step.getContext(), role),
+        step.getArgAttrOfType<DenseI64ArrayAttr>(i, "zero.bounds"),
+        step.getArgAttrOfType<IntegerAttr>(i, "zero.ignore"));
+  }
+  return success();
+}
+
+LogicalResult StepLowering::declareOutputs(func::ReturnOp ret) {
+  for (auto [i, value] : llvm::enumerate(ret.getOperands())) {
+    auto name = step.getResultAttrOfType<StringAttr>(i, "zero.output");
+    if (!name)
+      return step.emitOpError() << "has no 'zero.output' name on result " << i;
+    auto across = step.getResultAttrOfType<StringAttr>(i, "zero.across");
+    std::optional<plan::AcrossRanks> combine =
+        plan::symbolizeAcrossRanks(across ? across.getValue() : "same");
+    if (!combine)
+      return step.emitOpError() << "has 'zero.across' = " << across
+                                << "; known are \"mean\", \"sum\", \"same\"";
+    plan::OutputOp::create(commands, ret.getLoc(), name,
+                           bufferOf(value, ret.getLoc()), *combine);
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+const Place &StepLowering::placeOf(Value value) { return *memory.find(value); }
+
+Value StepLowering::bufferOf(Value value, Location loc) {
+  return memory.materialize(loc, placeOf(value));
+}
+
+Place StepLowering::fresh(Location loc, ShapedType type, plan::Kind kind) {
+  return {memory.create(loc, type, kind),
+          StridedLayout::contiguous(type.getShape()), 0};
+}
+
+void StepLowering::copy(Location loc, const Place &from, const Place &to) {
+  plan::CopyOp::create(commands, loc, memory.materialize(loc, from),
+                       memory.materialize(loc, to), StringAttr(), ValueRange(),
+                       Value());
+}
+
+/// The storage of the symbol that `value` is assigned to, if `producer` may
+/// write it there directly.
+Storage *StepLowering::assignedStorage(Value value, Operation *producer) {
+  for (Operation *user : value.getUsers()) {
+    auto assign = dyn_cast<AssignOp>(user);
+    if (!assign)
+      continue;
+    Storage *storage = symbols.lookup(assign.getSymbol());
+    if (storage && memory.mayOverwrite(storage, producer))
+      return storage;
+  }
+  return nullptr;
+}
+
+bool StepLowering::isParameter(Value value) {
+  const Place *place = memory.find(value);
+  return place &&
+         place->storage->buffer.getKind() == plan::Kind::Parameter;
+}
+
+/// An activation that is kept until the update is a gradient.
+void StepLowering::markGradient(Value value) {
+  plan::BufferOp buffer = placeOf(value).storage->buffer;
+  if (buffer.getKind() == plan::Kind::Activation &&
+      buffer.getBuffer().getType().getRank() > 0)
+    buffer.setKind(plan::Kind::Gradient);
+}
+
+//===----------------------------------------------------------------------===//
+// Ops without a command
+//===----------------------------------------------------------------------===//
+
+LogicalResult StepLowering::lowerConstant(arith::ConstantOp op) {
+  auto value = dyn_cast<ElementsAttr>(op.getValue());
+  if (!value)
+    return op.emitOpError("is not a tensor; the plan holds only tensors");
+  Storage *&storage = constants[value];
+  if (!storage) {
+    storage = memory.create(op.getLoc(), value.getShapedType(),
+                            plan::Kind::Constant);
+    plan::ConstantOp::create(declarations, op.getLoc(),
+                             storage->buffer.getBuffer(), value);
+  }
+  memory.bind(op.getResult(),
+              {storage, StridedLayout::contiguous(value.getShapedType().getShape()), 0});
+  return success();
+}
+
+LogicalResult StepLowering::lowerRead(ReadOp op) {
+  Storage *storage = symbols.lookup(op.getSymbol());
+  memory.bind(op.getValue(),
+              {storage,
+               StridedLayout::contiguous(
+                   storage->buffer.getBuffer().getType().getShape()),
+               0});
+  return success();
+}
+
+/// A shard at rest is its own buffer; of a replicated tensor it is a view that
+/// starts elsewhere on each rank, so the buffer must hold whole chunks.
+LogicalResult StepLowering::lowerLocal(LocalOp op) {
+  Place place = placeOf(op.getSource());
+  if (op.getDim() != 0)
+    return op.emitOpError() << "takes shards of dimension " << op.getDim()
+                            << "; the plan takes dimension 0";
+  if (!isa<ShardedType>(op.getSource().getType())) {
+    auto local = cast<ShapedType>(op.getResult().getType());
+    if (!place.layout.isContiguous() || place.layout.offset != 0)
+      return op.emitOpError("takes the shard of a view");
+    memory.reserve(place.storage, local.getNumElements() * ranks);
+    place.layout = StridedLayout::contiguous(local.getShape());
+    place.rankStride = local.getNumElements();
+  }
+  memory.bind(op.getResult(), place);
+  return success();
+}
+
+LogicalResult StepLowering::lowerView(Operation *op) {
+  Place place = placeOf(op->getOperand(0));
+  place.layout = *viewThrough(op, place.layout);
+  memory.bind(op->getResult(0), place);
+  return success();
+}
+
+LogicalResult StepLowering::lowerAssign(AssignOp op) {
+  Storage *target = symbols.lookup(op.getSymbol());
+  const Place &source = placeOf(op.getValue());
+  if (source.storage == target)
+    return success();
+  if (!memory.mayOverwrite(target, op))
+    return op.emitOpError() << "replaces " << op.getSymbolAttr()
+                            << ", whose old value is read later in the step";
+  auto type = target->buffer.getBuffer().getType();
+  copy(op.getLoc(), source,
+       {target, StridedLayout::contiguous(type.getShape()), 0});
+  return success();
+}
+
+LogicalResult StepLowering::lowerRelease(ReleaseOp op) {
+  for (Value value : op.getValues())
+    plan::ReleaseOp::create(commands, op.getLoc(), bufferOf(value, op.getLoc()),
+                            StringAttr(), ValueRange(), Value());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels and library calls
+//===----------------------------------------------------------------------===//
+
+/// The place of a result that overwrites an operand: the operand's own, or a
+/// copy where the old value is still needed.
+Place StepLowering::tie(plan::DispatchOp op, unsigned result, int64_t operand) {
+  Value tied = op.getInputs()[operand];
+  const Place place = placeOf(tied);
+  bool aliased = false;
+  for (auto [i, input] : llvm::enumerate(op.getInputs()))
+    aliased |= static_cast<int64_t>(i) != operand &&
+               placeOf(input).storage == place.storage;
+  plan::Kind kind = place.storage->buffer.getKind();
+  bool fixed = kind == plan::Kind::Input || kind == plan::Kind::Constant;
+  if (!aliased && !fixed && memory.mayOverwrite(place.storage, op))
+    return place;
+  Place own = fresh(op.getLoc(), cast<ShapedType>(op.getResult(result).getType()),
+                    plan::Kind::Activation);
+  copy(op.getLoc(), place, own);
+  return own;
+}
+
+LogicalResult StepLowering::lowerDispatch(plan::DispatchOp op) {
+  SmallVector<Value> buffers;
+  for (Value input : op.getInputs())
+    buffers.push_back(bufferOf(input, op.getLoc()));
+  SmallVector<int64_t> writes;
+  SmallVector<Place> results;
+  bool updates = false;
+  for (auto [i, operand] : llvm::enumerate(op.getTied())) {
+    if (operand < 0) {
+      results.push_back(fresh(op.getLoc(), cast<ShapedType>(op.getResult(i).getType()),
+                              plan::Kind::Activation));
+      writes.push_back(buffers.size());
+      buffers.push_back(memory.materialize(op.getLoc(), results.back()));
+      continue;
+    }
+    updates |= isParameter(op.getInputs()[operand]);
+    results.push_back(tie(op, i, operand));
+    buffers[operand] = memory.materialize(op.getLoc(), results.back());
+    writes.push_back(operand);
+  }
+  for (auto [i, input] : llvm::enumerate(op.getInputs()))
+    if (updates && !llvm::is_contained(op.getTied(), static_cast<int64_t>(i)) &&
+        stage != 1)
+      markGradient(input);
+  plan::LaunchOp::create(commands, op.getLoc(), op.getKernelAttr(), buffers,
+                         commands.getDenseI64ArrayAttr(writes), StringAttr(),
+                         ValueRange(), Value());
+  for (auto [result, place] : llvm::zip_equal(op.getResults(), results))
+    memory.bind(result, place);
+  return success();
+}
+
+/// `value` as an operand of a matrix product: `rank` dimensions, batch
+/// dimensions broadcast to `batch`, the last two swapped where asked.
+static Place matmulOperand(Place place, ArrayRef<int64_t> batch,
+                           bool transpose) {
+  StridedLayout layout;
+  layout.offset = place.layout.offset;
+  ArrayRef<int64_t> sizes = place.layout.sizes, strides = place.layout.strides;
+  size_t own = sizes.size() - 2;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    bool broadcast = i + own < batch.size() ||
+                     sizes[i + own - batch.size()] != batch[i];
+    layout.sizes.push_back(batch[i]);
+    layout.strides.push_back(broadcast ? 0 : strides[i + own - batch.size()]);
+  }
+  layout.sizes.append({sizes[own + transpose], sizes[own + !transpose]});
+  layout.strides.append({strides[own + transpose], strides[own + !transpose]});
+  place.layout = layout;
+  return place;
+}
+
+/// A bias of any shape that broadcasts to `shape`.
+static Place biasOperand(Place place, ArrayRef<int64_t> shape) {
+  StridedLayout layout;
+  layout.offset = place.layout.offset;
+  layout.sizes.assign(shape.begin(), shape.end());
+  layout.strides.assign(shape.size(), 0);
+  size_t lead = shape.size() - place.layout.sizes.size();
+  for (size_t i = 0; i < place.layout.sizes.size(); ++i)
+    if (place.layout.sizes[i] == shape[lead + i])
+      layout.strides[lead + i] = place.layout.strides[i];
+  place.layout = layout;
+  return place;
+}
+
+/// Joins the rows of all batches of `a` and `result` into one matrix where `b`
+/// is the same for all: one large product instead of many small ones.
+static void flattenBatch(Place &a, Place &b, Place &result) {
+  size_t batch = b.layout.sizes.size() - 2;
+  for (size_t i = 0; i < batch; ++i)
+    if (b.layout.strides[i] != 0 && b.layout.sizes[i] != 1)
+      return;
+  if (!a.layout.isContiguous() || !result.layout.isContiguous())
+    return;
+  auto flatten = [&](StridedLayout &layout) {
+    int64_t offset = layout.offset, columns = layout.sizes.back();
+    int64_t rows = 1;
+    for (int64_t size : ArrayRef<int64_t>(layout.sizes).drop_back())
+      rows *= size;
+    layout = StridedLayout::contiguous({rows, columns});
+    layout.offset = offset;
+  };
+  flatten(a.layout);
+  flatten(result.layout);
+  b.layout.sizes.erase(b.layout.sizes.begin(), b.layout.sizes.begin() + batch);
+  b.layout.strides.erase(b.layout.strides.begin(), b.layout.strides.begin() + batch);
+}
+
+LogicalResult StepLowering::lowerCall(Operation *op) {
+  Location loc = op->getLoc();
+  auto type = cast<ShapedType>(op->getResult(0).getType());
+  Place result = fresh(loc, type, plan::Kind::Activation);
+  memory.bind(op->getResult(0), result);
+  SmallVector<Place> places;
+  StringRef callee = "matmul";
+  if (auto matmul = dyn_cast<train::MatmulOp>(op)) {
+    ArrayRef<int64_t> batch = type.getShape().drop_back(2);
+    Place a = matmulOperand(placeOf(matmul.getLhs()), batch, matmul.getTransposeA());
+    Place b = matmulOperand(placeOf(matmul.getRhs()), batch, matmul.getTransposeB());
+    flattenBatch(a, b, result);
+    places = {a, b};
+  } else if (auto gemm = dyn_cast<train::GemmOp>(op)) {
+    places = {matmulOperand(placeOf(gemm.getA()), {}, gemm.getTransposeA()),
+              matmulOperand(placeOf(gemm.getB()), {}, gemm.getTransposeB()),
+              biasOperand(placeOf(gemm.getC()), type.getShape())};
+  } else {
+    callee = op->getName().stripDialect();
+    for (Value operand : op->getOperands())
+      places.push_back(placeOf(operand));
+  }
+  places.push_back(result);
+  SmallVector<Value> buffers;
+  for (const Place &place : places)
+    buffers.push_back(memory.materialize(loc, place));
+  int64_t last = buffers.size() - 1;
+  auto call = plan::CallOp::create(
+      commands, loc, FlatSymbolRefAttr::get(op->getContext(), callee), buffers,
+      commands.getDenseI64ArrayAttr(last), StringAttr(), ValueRange(), Value());
+  if (callee != "matmul")
+    for (StringRef name : {"strides", "pads", "dilations", "group"})
+      if (std::optional<Attribute> value = op->getInherentAttr(name))
+        call->setAttr(name, *value);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+LogicalResult StepLowering::lowerAllGather(AllGatherOp op) {
+  SmallVector<Value> sources, targets;
+  SmallVector<int64_t> elements, chunks;
+  for (auto [input, output] : llvm::zip_equal(op.getInputs(), op.getResults())) {
+    auto whole = cast<ShapedType>(output.getType());
+    int64_t chunk = chunkRows(whole.getDimSize(0), ranks) * rowElements(whole);
+    Place place;
+    place.layout = StridedLayout::contiguous(whole.getShape());
+    place.storage = assignedStorage(output, op);
+    if (!place.storage)
+      place.storage = memory.create(op.getLoc(), whole, plan::Kind::Gathered);
+    memory.reserve(place.storage, chunk * ranks);
+    sources.push_back(bufferOf(input, op.getLoc()));
+    targets.push_back(memory.materialize(op.getLoc(), place));
+    elements.push_back(whole.getNumElements());
+    chunks.push_back(chunk);
+    memory.bind(output, place);
+  }
+  plan::AllGatherOp::create(commands, op.getLoc(), sources, targets,
+                            /*average=*/false, elements, chunks, StringAttr(),
+                            ValueRange(), Value());
+  return success();
+}
+
+LogicalResult StepLowering::lowerReduceScatter(ReduceScatterOp op) {
+  SmallVector<Value> sources, targets;
+  SmallVector<int64_t> elements, chunks;
+  for (auto [input, output] : llvm::zip_equal(op.getInputs(), op.getResults())) {
+    auto whole = cast<ShapedType>(input.getType());
+    auto local = cast<ShapedType>(output.getType());
+    // Stage 1 holds whole gradients until here; later stages hold shards.
+    if (stage == 1)
+      markGradient(input);
+    Place place = fresh(op.getLoc(), local,
+                        stage == 1 ? plan::Kind::Activation
+                                   : plan::Kind::Gradient);
+    place.storage->buffer.setPadding(
+        (local.getNumElements() * ranks - whole.getNumElements()) *
+        plan::elementBytes(whole.getElementType()));
+    sources.push_back(bufferOf(input, op.getLoc()));
+    targets.push_back(memory.materialize(op.getLoc(), place));
+    elements.push_back(whole.getNumElements());
+    chunks.push_back(local.getNumElements());
+    memory.bind(output, place);
+  }
+  plan::ReduceScatterOp::create(commands, op.getLoc(), sources, targets,
+                                op.getAverage(), elements, chunks, StringAttr(),
+                                ValueRange(), Value());
+  return success();
+}
+
+LogicalResult StepLowering::lowerAllReduce(AllReduceOp op) {
+  SmallVector<Value> sources, targets;
+  SmallVector<int64_t> elements;
+  for (auto [input, output] : llvm::zip_equal(op.getInputs(), op.getResults())) {
+    auto type = cast<ShapedType>(input.getType());
+    Place place = placeOf(input);
+    bool inPlace = place.storage->buffer.getKind() == plan::Kind::Activation ||
+                   place.storage->buffer.getKind() == plan::Kind::Gradient;
+    if (!inPlace || !memory.mayOverwrite(place.storage, op))
+      place = fresh(op.getLoc(), type, plan::Kind::Activation);
+    sources.push_back(bufferOf(input, op.getLoc()));
+    targets.push_back(memory.materialize(op.getLoc(), place));
+    elements.push_back(type.getNumElements());
+    memory.bind(output, place);
+  }
+  plan::AllReduceOp::create(commands, op.getLoc(), sources, targets,
+                            op.getAverage(), elements, elements, StringAttr(),
+                            ValueRange(), Value());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The walk
+//===----------------------------------------------------------------------===//
+
+LogicalResult StepLowering::lower(Operation *op) {
+  if (isLibraryCall(op))
+    return lowerCall(op);
+  if (isLayoutView(op))
+    return lowerView(op);
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](arith::ConstantOp op) { return lowerConstant(op); })
+      .Case([&](ReadOp op) { return lowerRead(op); })
+      .Case([&](LocalOp op) { return lowerLocal(op); })
+      .Case([&](AssignOp op) { return lowerAssign(op); })
+      .Case([&](ReleaseOp op) { return lowerRelease(op); })
+      .Case([&](plan::DispatchOp op) { return lowerDispatch(op); })
+      .Case([&](AllGatherOp op) { return lowerAllGather(op); })
+      .Case([&](ReduceScatterOp op) { return lowerReduceScatter(op); })
+      .Case([&](AllReduceOp op) { return lowerAllReduce(op); })
+      .Case([&](func::ReturnOp op) { return declareOutputs(op); })
+      .Default([](Operation *op) {
+        return op->emitOpError(
+            "cannot be part of a plan; is it outlined as a kernel?");
+      });
+}
+
+/// Puts declarations and commands into one program in place of the step.
+void StepLowering::finish() {
+  OpBuilder builder(step);
+  auto program = plan::ProgramOp::create(builder, step.getLoc(), step.getName(),
+                                         ranks, /*window=*/IntegerAttr());
+  Block *body = &program.getBody().emplaceBlock();
+  body->getOperations().splice(body->end(), declared.getOperations());
+  body->getOperations().splice(body->end(), emitted.getOperations());
+  program->setDiscardableAttr("zero.stage", builder.getI64IntegerAttr(stage));
+  if (Attribute optimizer = module->getAttr("zero.optimizer"))
+    program->setDiscardableAttr("zero.optimizer", optimizer);
+}
+
+LogicalResult StepLowering::run() {
+  if (failed(declareSymbols()) || failed(declareInputs()))
+    return failure();
+  for (Operation &op : step.getBody().front())
+    if (failed(lower(&op)))
+      return failure();
+  finish();
+  return success();
+}
+
+/// Ranks of the module's grid: one without a grid.
+static FailureOr<int64_t> gridRanks(ModuleOp module) {
+  int64_t ranks = 1;
+  for (auto grid : module.getOps<shard::GridOp>()) {
+    if (grid.getShape().size() != 1)
+      return grid.emitOpError("has more than one axis; the plan takes one");
+    ranks = grid.getShape().front();
+  }
+  return ranks;
+}
+
+namespace {
+struct PlanLowerPass : mlir::zero::impl::PlanLowerBase<PlanLowerPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto step = module.lookupSymbol<func::FuncOp>("step");
+    if (!step || step.isExternal() || !step.getBody().hasOneBlock()) {
+      module.emitError("plan-lower: the module has no function '@step' of one "
+                       "block; run train-step first");
+      return signalPassFailure();
+    }
+    FailureOr<int64_t> ranks = gridRanks(module);
+    auto stage = module->getAttrOfType<IntegerAttr>("zero.stage");
+    if (failed(ranks) ||
+        failed(StepLowering(module, step, *ranks, stage ? stage.getInt() : 0)
+                   .run()))
+      return signalPassFailure();
+    step.erase();
+    for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
+      if (isa<ParamOp, StateOp, shard::GridOp>(op))
+        op.erase();
+  }
+};
+} // namespace

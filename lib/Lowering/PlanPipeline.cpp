@@ -1,0 +1,37 @@
+//===- PlanPipeline.cpp - From a partitioned step to a plan ---------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The order of the passes that end in an allocated program.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Plan/Plan.h"
+#include "zero/Lowering/Passes.h"
+#include "zero/Lowering/Plan.h"
+
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace mlir::zero;
+
+void mlir::zero::buildPlanPipeline(OpPassManager &pm) {
+  // Sees which inputs are indices, so it runs before kernels hide their uses.
+  pm.addNestedPass<func::FuncOp>(createPlanBoundInputs());
+  pm.addPass(createPlanOutlineKernels());
+  pm.addPass(createPlanLower());
+  // Every command asked for its own view of a buffer; equal ones are merged.
+  pm.addNestedPass<plan::ProgramOp>(createCSEPass());
+  pm.addNestedPass<plan::ProgramOp>(createPlanAllocate());
+}
+
+void mlir::zero::registerPlanPipeline() {
+  PassPipelineRegistration<>("plan-pipeline",
+                             "from a partitioned step to an allocated plan",
+                             buildPlanPipeline);
+}

@@ -1,0 +1,116 @@
+//===- StepStorage.cpp - Where the values of a step live ------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Liveness of values and symbols, and the map from values to buffers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StepStorage.h"
+
+#include "dialects/Zero/Zero.h"
+
+using namespace mlir;
+using namespace mlir::zero;
+
+//===----------------------------------------------------------------------===//
+// Liveness
+//===----------------------------------------------------------------------===//
+
+StepLiveness::StepLiveness(func::FuncOp step) {
+  int64_t next = 0;
+  for (Operation &op : step.getBody().front()) {
+    positions[&op] = next;
+    if (auto read = dyn_cast<ReadOp>(&op))
+      reads[read.getSymbol()].push_back(next);
+    if (auto assign = dyn_cast<AssignOp>(&op))
+      assignments[assign.getSymbol()] = next;
+    ++next;
+  }
+}
+
+int64_t StepLiveness::lastRead(Value value) const {
+  int64_t last = -1;
+  for (Operation *user : value.getUsers()) {
+    if (isa<ReleaseOp>(user))
+      continue;
+    bool isView = isa<LocalOp>(user) || isLayoutView(user);
+    last = std::max(last, isView ? lastRead(user->getResult(0))
+                                 : positions.lookup(user));
+  }
+  return last;
+}
+
+int64_t StepLiveness::assignment(StringRef symbol) const {
+  auto it = assignments.find(symbol);
+  return it == assignments.end() ? static_cast<int64_t>(positions.size())
+                                 : it->second;
+}
+
+bool StepLiveness::isReadAgain(StringRef symbol, int64_t from) const {
+  auto it = reads.find(symbol);
+  if (it == reads.end())
+    return false;
+  int64_t end = assignment(symbol);
+  return llvm::any_of(it->second,
+                      [&](int64_t at) { return at > from && at < end; });
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+Storage *StepMemory::create(Location loc, ShapedType type, plan::Kind kind) {
+  auto memref = MemRefType::get(type.getShape(), type.getElementType());
+  Storage &storage = all.emplace_back();
+  storage.buffer = plan::BufferOp::create(builder, loc, memref, arena,
+                                          /*offset=*/nullptr, kind,
+                                          /*capacity=*/nullptr,
+                                          /*padding=*/nullptr);
+  return &storage;
+}
+
+void StepMemory::reserve(Storage *storage, int64_t elements) {
+  MemRefType type = storage->buffer.getBuffer().getType();
+  int64_t bytes = elements * plan::elementBytes(type.getElementType());
+  if (bytes > storage->buffer.getBytes())
+    storage->buffer.setCapacity(bytes);
+}
+
+void StepMemory::bind(Value value, const Place &place) {
+  places[value] = place;
+  place.storage->values.push_back(value);
+}
+
+const Place *StepMemory::find(Value value) const {
+  auto it = places.find(value);
+  return it == places.end() ? nullptr : &it->second;
+}
+
+bool StepMemory::mayOverwrite(Storage *storage, Operation *op) const {
+  int64_t at = liveness.position(op);
+  for (Value value : storage->values)
+    if (liveness.lastRead(value) > at)
+      return false;
+  return storage->symbol.empty() || !liveness.isReadAgain(storage->symbol, at);
+}
+
+Value StepMemory::materialize(Location loc, const Place &place) {
+  Value buffer = place.storage->buffer.getBuffer();
+  auto type = cast<MemRefType>(buffer.getType());
+  const StridedLayout &layout = place.layout;
+  if (layout.offset == 0 && place.rankStride == 0 && layout.isContiguous() &&
+      ArrayRef<int64_t>(layout.sizes) == type.getShape())
+    return buffer;
+  auto strided = layout.isContiguous()
+                     ? MemRefLayoutAttrInterface()
+                     : StridedLayoutAttr::get(builder.getContext(),
+                                              /*offset=*/0, layout.strides);
+  auto result = MemRefType::get(layout.sizes, type.getElementType(), strided);
+  return plan::ViewOp::create(builder, loc, result, buffer, layout.offset,
+                              place.rankStride);
+}

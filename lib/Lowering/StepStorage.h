@@ -1,0 +1,98 @@
+//===- StepStorage.h - Where the values of a step live ----------*- C++ -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The bookkeeping of plan-lower: which buffer holds each value of the step
+// function, in which layout, and whether a buffer may be overwritten at a
+// point because nobody reads the old value any more.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_LIB_LOWERING_STEPSTORAGE_H
+#define ZERO_LIB_LOWERING_STEPSTORAGE_H
+
+#include "LibraryCalls.h"
+
+#include "dialects/Plan/Plan.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
+#include <deque>
+
+namespace mlir::zero {
+
+/// A buffer to be, and the values that are in it now.
+struct Storage {
+  plan::BufferOp buffer;
+  std::string symbol;         ///< zero.param or zero.state held, or empty
+  SmallVector<Value> values;  ///< values of the step that read it
+};
+
+/// A value's buffer and layout in it.
+struct Place {
+  Storage *storage = nullptr;
+  StridedLayout layout;
+  int64_t rankStride = 0; ///< elements; rank r starts r times this further
+};
+
+/// Positions of ops in the step and last reads of values, views included.
+class StepLiveness {
+public:
+  explicit StepLiveness(func::FuncOp step);
+
+  int64_t position(Operation *op) const { return positions.lookup(op); }
+
+  /// Position of the last op that reads `value` or a view of it; -1 if none.
+  int64_t lastRead(Value value) const;
+
+  /// Position of the assignment to `symbol`, or past the end.
+  int64_t assignment(StringRef symbol) const;
+
+  /// Whether `symbol` is read again after `from` and before its assignment.
+  bool isReadAgain(StringRef symbol, int64_t from) const;
+
+private:
+  DenseMap<Operation *, int64_t> positions;
+  llvm::StringMap<int64_t> assignments;
+  llvm::StringMap<SmallVector<int64_t>> reads;
+};
+
+/// All storages of a step, with the ops that declare them.
+class StepMemory {
+public:
+  StepMemory(OpBuilder declarations, Value arena, const StepLiveness &liveness)
+      : builder(declarations), arena(arena), liveness(liveness) {}
+
+  /// A new storage for a tensor of `type`.
+  Storage *create(Location loc, ShapedType type, plan::Kind kind);
+
+  /// Makes `storage` hold at least `elements` elements.
+  void reserve(Storage *storage, int64_t elements);
+
+  /// Declares that `value` lives in `place`.
+  void bind(Value value, const Place &place);
+  const Place *find(Value value) const;
+
+  /// Whether the contents of `storage` may be replaced at `op`: no value in it
+  /// is read later, and its symbol is not read before its assignment.
+  bool mayOverwrite(Storage *storage, Operation *op) const;
+
+  /// The buffer, or a view of it, that a command takes for `place`.
+  Value materialize(Location loc, const Place &place);
+
+  std::deque<Storage> &storages() { return all; }
+
+private:
+  OpBuilder builder;
+  Value arena;
+  const StepLiveness &liveness;
+  std::deque<Storage> all; // stable addresses
+  DenseMap<Value, Place> places;
+};
+
+} // namespace mlir::zero
+
+#endif // ZERO_LIB_LOWERING_STEPSTORAGE_H

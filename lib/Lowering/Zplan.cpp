@@ -1,0 +1,443 @@
+//===- Zplan.cpp - Writes a program for the runtime -----------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One plan op becomes one table of runtime/zplan.fbs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Plan/Plan.h"
+#include "zero/Lowering/Kernels.h"
+#include "zero/Lowering/Plan.h"
+
+#include "runtime/zplan_generated.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::zero;
+namespace fb = zrt::fb;
+using flatbuffers::Offset;
+
+namespace {
+
+/// Numbers the buffers, streams and events of a program and fills the tables.
+class ZplanWriter {
+public:
+  explicit ZplanWriter(plan::ProgramOp program) : program(program) {}
+
+  LogicalResult write(const KernelTarget &target, StringRef kernels,
+                      std::string &bytes);
+
+private:
+  LogicalResult add(Operation *op);
+  void add(plan::ArenaOp op);
+  LogicalResult add(plan::BufferOp op);
+  void add(plan::ParameterOp op);
+  void add(plan::InputOp op);
+  void add(plan::OutputOp op);
+  LogicalResult add(plan::ConstantOp op);
+  LogicalResult addCommand(Operation *op);
+
+  template <typename OpTy>
+  void addCollective(OpTy op, fb::CommandT &command);
+  void addCallAttrs(plan::CallOp op, fb::CommandT &command);
+  void addSync(Operation *op, fb::CommandT &command);
+  std::unique_ptr<fb::OperandT> operand(Value value);
+  uint32_t buffer(Value value);
+
+  plan::ProgramOp program;
+  fb::ProgramT out;
+  llvm::DenseMap<Value, uint32_t> arenas, buffers, events;
+  llvm::StringMap<uint32_t> streams;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Types and values
+//===----------------------------------------------------------------------===//
+
+/// The runtime's name of an element type, or nothing if it has none.
+static std::optional<fb::DType> dtypeOf(Type type) {
+  if (type.isF32())
+    return fb::DType_F32;
+  if (type.isF64())
+    return fb::DType_F64;
+  if (type.isF16())
+    return fb::DType_F16;
+  if (type.isBF16())
+    return fb::DType_BF16;
+  auto integer = dyn_cast<IntegerType>(type);
+  if (!integer)
+    return std::nullopt;
+  switch (integer.getWidth()) {
+  case 1:
+    return fb::DType_Bool;
+  case 8:
+    return integer.isUnsigned() ? fb::DType_U8 : fb::DType_I8;
+  case 16:
+    return fb::DType_I16;
+  case 32:
+    return fb::DType_I32;
+  case 64:
+    return fb::DType_I64;
+  default:
+    return std::nullopt;
+  }
+}
+
+static std::vector<int64_t> toVector(ArrayRef<int64_t> values) {
+  return {values.begin(), values.end()};
+}
+
+/// The bytes of a constant as they lie in memory; an i1 takes a byte.
+static std::vector<uint8_t> constantBytes(DenseElementsAttr value) {
+  std::vector<uint8_t> bytes;
+  if (value.getElementType().isInteger(1)) {
+    for (bool element : value.getValues<bool>())
+      bytes.push_back(element);
+    return bytes;
+  }
+  int64_t width = plan::elementBytes(value.getElementType());
+  ArrayRef<char> raw = value.getRawData();
+  int64_t repeats = value.isSplat() ? value.getNumElements() : 1;
+  bytes.reserve(width * value.getNumElements());
+  for (int64_t i = 0; i < repeats; ++i)
+    bytes.insert(bytes.end(), raw.begin(), raw.end());
+  return bytes;
+}
+
+uint32_t ZplanWriter::buffer(Value value) {
+  while (auto view = value.getDefiningOp<plan::ViewOp>())
+    value = view.getSource();
+  return buffers.lookup(value);
+}
+
+/// A command's view of a buffer. A view that starts elsewhere on each rank is
+/// a buffer of its own, since only buffers know of ranks.
+std::unique_ptr<fb::OperandT> ZplanWriter::operand(Value value) {
+  auto result = std::make_unique<fb::OperandT>();
+  auto type = cast<MemRefType>(value.getType());
+  if (auto view = value.getDefiningOp<plan::ViewOp>())
+    if (view.getRankStride() == 0)
+      result->offset = view.getOffset();
+  result->buffer = buffers.count(value) ? buffers.lookup(value) : buffer(value);
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  (void)type.getStridesAndOffset(strides, offset);
+  result->sizes = toVector(type.getShape());
+  result->strides = toVector(strides);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Declarations
+//===----------------------------------------------------------------------===//
+
+void ZplanWriter::add(plan::ArenaOp op) {
+  auto arena = std::make_unique<fb::ArenaT>();
+  arena->space = static_cast<fb::Space>(op.getSpace());
+  arena->bytes = op.getBytes().value_or(0);
+  arena->alignment = 64;
+  arenas[op.getArena()] = out.arenas.size();
+  out.arenas.push_back(std::move(arena));
+}
+
+LogicalResult ZplanWriter::add(plan::BufferOp op) {
+  MemRefType type = op.getBuffer().getType();
+  std::optional<fb::DType> dtype = dtypeOf(type.getElementType());
+  if (!dtype)
+    return op.emitOpError() << "has element type " << type.getElementType()
+                            << ", which the runtime does not have";
+  if (!op.getOffset())
+    return op.emitOpError("has no offset; run plan-allocate first");
+  auto table = std::make_unique<fb::BufferT>();
+  table->arena = arenas.lookup(op.getArena());
+  table->offset = *op.getOffset();
+  table->bytes = op.getBytes();
+  table->dtype = *dtype;
+  table->shape = toVector(type.getShape());
+  table->kind = static_cast<fb::Kind>(op.getKind());
+  table->padding_bytes = op.getPadding().value_or(0);
+  buffers[op.getBuffer()] = out.buffers.size();
+  out.buffers.push_back(std::move(table));
+  return success();
+}
+
+void ZplanWriter::add(plan::ParameterOp op) {
+  auto table = std::make_unique<fb::ParameterT>();
+  uint32_t index = buffer(op.getBuffer());
+  table->name = op.getName().str();
+  table->role = static_cast<fb::ParamRole>(op.getRole());
+  table->buffer = index;
+  table->dtype = out.buffers[index]->dtype;
+  table->sharded = op.getShape().has_value();
+  ArrayRef<int64_t> held = op.getBuffer().getType().getShape();
+  table->shape = toVector(op.getShape().value_or(held));
+  table->chunk_rows = table->sharded ? held.front() : 0;
+  table->init = op.getInitFile() ? fb::Init_File
+                : op.getOnes()   ? fb::Init_Ones
+                                 : fb::Init_Zeros;
+  table->init_file = op.getInitFile().value_or("").str();
+  table->init_tensor = op.getInitTensor().value_or(op.getName()).str();
+  table->of = op.getOf().value_or("").str();
+  if (op.getTied())
+    for (StringAttr name : op.getTied()->getAsRange<StringAttr>())
+      table->tied.push_back(name.str());
+  out.buffers[index]->name = table->name;
+  out.parameters.push_back(std::move(table));
+}
+
+void ZplanWriter::add(plan::InputOp op) {
+  auto table = std::make_unique<fb::InputT>();
+  uint32_t index = buffer(op.getBuffer());
+  table->name = op.getName().str();
+  table->role = static_cast<fb::InputRole>(op.getRole());
+  table->buffer = index;
+  table->dtype = out.buffers[index]->dtype;
+  table->shape = out.buffers[index]->shape;
+  if (op.getBounds()) {
+    table->has_range = true;
+    table->min = (*op.getBounds())[0];
+    table->max = (*op.getBounds())[1];
+  }
+  if (op.getIgnore()) {
+    table->has_ignore = true;
+    table->ignore = *op.getIgnore();
+  }
+  if (op.getRole() == plan::InputRole::Data && !table->shape.empty() &&
+      out.samples_per_rank == 0)
+    out.samples_per_rank = table->shape.front();
+  out.buffers[index]->name = table->name;
+  out.inputs.push_back(std::move(table));
+}
+
+void ZplanWriter::add(plan::OutputOp op) {
+  auto table = std::make_unique<fb::OutputT>();
+  table->name = op.getName().str();
+  table->buffer = buffer(op.getBuffer());
+  table->across_ranks = static_cast<fb::AcrossRanks>(op.getAcross());
+  out.outputs.push_back(std::move(table));
+}
+
+LogicalResult ZplanWriter::add(plan::ConstantOp op) {
+  auto value = dyn_cast<DenseElementsAttr>(op.getValue());
+  if (!value)
+    return op.emitOpError("is not a dense constant, which the file needs");
+  auto table = std::make_unique<fb::ConstantT>();
+  table->buffer = buffer(op.getBuffer());
+  table->data = constantBytes(value);
+  out.constants.push_back(std::move(table));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Commands
+//===----------------------------------------------------------------------===//
+
+template <typename OpTy>
+void ZplanWriter::addCollective(OpTy op, fb::CommandT &command) {
+  command.average = op.getAverage();
+  for (auto [source, target, elements, chunk] :
+       llvm::zip_equal(op.getSources(), op.getTargets(), op.getElements(),
+                       op.getChunks())) {
+    auto piece = std::make_unique<fb::PieceT>();
+    piece->source = operand(source)->buffer;
+    piece->target = operand(target)->buffer;
+    piece->elements = elements;
+    piece->chunk = chunk;
+    command.pieces.push_back(std::move(piece));
+  }
+}
+
+/// Floating-point operations of a library call; its last buffer is the result.
+static double flopsOf(plan::CallOp op) {
+  auto elements = [&](size_t i) {
+    return static_cast<double>(
+        cast<ShapedType>(op.getBuffers()[i].getType()).getNumElements());
+  };
+  auto perRow = [&](size_t i) {
+    auto type = cast<ShapedType>(op.getBuffers()[i].getType());
+    return static_cast<double>(
+        ShapedType::getNumElements(type.getShape().drop_front()));
+  };
+  size_t last = op.getBuffers().size() - 1;
+  if (op.getCallee() == "matmul")
+    return 2 * elements(last) *
+           cast<ShapedType>(op.getBuffers()[0].getType()).getShape().back();
+  if (op.getCallee() == "conv")
+    return 2 * elements(last) * perRow(1);
+  return 2 * elements(0) * perRow(op.getCallee() == "conv_grad_input" ? 1 : last);
+}
+
+void ZplanWriter::addCallAttrs(plan::CallOp op, fb::CommandT &command) {
+  for (NamedAttribute named : op->getDiscardableAttrs()) {
+    auto attr = std::make_unique<fb::AttrT>();
+    attr->name = named.getName().str();
+    if (auto list = dyn_cast<DenseI64ArrayAttr>(named.getValue()))
+      attr->ints = toVector(list);
+    else if (auto integer = dyn_cast<IntegerAttr>(named.getValue()))
+      attr->ints = {integer.getInt()};
+    else
+      continue;
+    command.attrs.push_back(std::move(attr));
+  }
+}
+
+/// The stream and events, which all commands have under the same names.
+void ZplanWriter::addSync(Operation *op, fb::CommandT &command) {
+  auto stream = op->getAttrOfType<StringAttr>("stream");
+  StringRef name = stream ? stream.getValue() : "compute";
+  command.stream = streams.try_emplace(name, streams.size()).first->second;
+  auto sizes = cast<DenseI32ArrayAttr>(*op->getInherentAttr("operandSegmentSizes"));
+  int32_t signals = sizes.asArrayRef().back();
+  int32_t waits = sizes[sizes.size() - 2];
+  ValueRange all = op->getOperands();
+  for (Value event : all.drop_back(signals).take_back(waits))
+    command.wait.push_back(events.lookup(event));
+  if (signals)
+    command.signal = events.lookup(all.back());
+}
+
+/// "name" or "file:line:column" of a location, whichever says more.
+static std::string describe(Location loc) {
+  if (auto name = dyn_cast<NameLoc>(loc))
+    return name.getName().str();
+  if (auto file = dyn_cast<FileLineColLoc>(loc))
+    return (file.getFilename().getValue() + ":" + Twine(file.getLine())).str();
+  if (auto fused = dyn_cast<FusedLoc>(loc))
+    for (Location part : fused.getLocations())
+      if (std::string text = describe(part); !text.empty())
+        return text;
+  return "";
+}
+
+LogicalResult ZplanWriter::addCommand(Operation *op) {
+  // A release is no command of its own: the one before it ends the life.
+  if (auto release = dyn_cast<plan::ReleaseOp>(op)) {
+    if (!out.commands.empty())
+      out.commands.back()->release.push_back(buffer(release.getBuffer()));
+    return success();
+  }
+  auto command = std::make_unique<fb::CommandT>();
+  command->location = describe(op->getLoc());
+  addSync(op, *command);
+  auto withBuffers = [&](fb::Op kind, StringRef callee, ValueRange buffers) {
+    command->op = kind;
+    command->callee = callee.str();
+    for (Value value : buffers)
+      command->operands.push_back(operand(value));
+  };
+  TypeSwitch<Operation *>(op)
+      .Case([&](plan::LaunchOp op) {
+        withBuffers(fb::Op_Launch, op.getCallee(), op.getBuffers());
+      })
+      .Case([&](plan::CallOp op) {
+        withBuffers(fb::Op_Call, op.getCallee(), op.getBuffers());
+        addCallAttrs(op, *command);
+        out.flops_per_rank += flopsOf(op);
+      })
+      .Case([&](plan::CopyOp op) {
+        withBuffers(fb::Op_Copy, "", {op.getSource(), op.getTarget()});
+      })
+      .Case([&](plan::FillOp op) {
+        withBuffers(fb::Op_Fill, "", op.getTarget());
+      })
+      .Case([&](plan::AllGatherOp op) {
+        command->op = fb::Op_AllGather;
+        addCollective(op, *command);
+      })
+      .Case([&](plan::ReduceScatterOp op) {
+        command->op = fb::Op_ReduceScatter;
+        addCollective(op, *command);
+      })
+      .Case([&](plan::AllReduceOp op) {
+        command->op = fb::Op_AllReduce;
+        addCollective(op, *command);
+      });
+  out.commands.push_back(std::move(command));
+  return success();
+}
+
+LogicalResult ZplanWriter::add(Operation *op) {
+  if (isa<plan::CommandOpInterface>(op))
+    return addCommand(op);
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](plan::BufferOp op) { return add(op); })
+      .Case([&](plan::ConstantOp op) { return add(op); })
+      .Case([&](plan::EventOp op) {
+        events[op.getEvent()] = events.size();
+        return success();
+      })
+      .Case<plan::ArenaOp, plan::ParameterOp, plan::InputOp, plan::OutputOp>(
+          [&](auto op) {
+            add(op);
+            return success();
+          })
+      .Case([&](plan::ViewOp op) {
+        if (op.getRankStride() == 0)
+          return success();
+        // Starts elsewhere on each rank: a buffer of its own to the runtime.
+        auto base = *out.buffers[buffer(op.getSource())];
+        int64_t width =
+            plan::elementBytes(op.getResult().getType().getElementType());
+        base.offset += op.getOffset() * width;
+        base.rank_stride = op.getRankStride() * width;
+        base.bytes = plan::sizeInBytes(op.getResult().getType());
+        base.shape = toVector(op.getResult().getType().getShape());
+        base.padding_bytes = 0;
+        base.kind = fb::Kind_Activation; // its bytes are counted once
+        buffers[op.getResult()] = out.buffers.size();
+        out.buffers.push_back(std::make_unique<fb::BufferT>(base));
+        return success();
+      })
+      .Default([](Operation *op) {
+        return op->emitOpError("has no place in a .zplan");
+      });
+}
+
+LogicalResult ZplanWriter::write(const KernelTarget &target, StringRef kernels,
+                                 std::string &bytes) {
+  streams["compute"] = 0;
+  for (Operation &op : program.getBody().front())
+    if (failed(add(&op)))
+      return failure();
+  out.version = 1;
+  out.name = program.getSymName().str();
+  out.ranks = program.getRanks();
+  if (auto stage = program->getAttrOfType<IntegerAttr>("zero.stage"))
+    out.stage = stage.getInt();
+  if (auto optimizer = program->getAttrOfType<StringAttr>("zero.optimizer"))
+    out.optimizer = optimizer.str();
+  out.num_streams = streams.size();
+  out.num_events = events.size();
+  out.window_bytes = program.getWindow().value_or(0);
+  out.target = "host:" + target.cpu;
+  out.cpu_features.assign(target.features.begin(), target.features.end());
+  out.kernels.assign(kernels.begin(), kernels.end());
+
+  flatbuffers::FlatBufferBuilder builder(1 << 16);
+  fb::FinishProgramBuffer(builder, fb::Program::Pack(builder, &out));
+  bytes.assign(reinterpret_cast<const char *>(builder.GetBufferPointer()),
+               builder.GetSize());
+  return success();
+}
+
+LogicalResult mlir::zero::writeZplan(ModuleOp module,
+                                     const KernelTarget &target,
+                                     std::string &bytes) {
+  auto programs = llvm::to_vector(module.getOps<plan::ProgramOp>());
+  if (programs.size() != 1)
+    return module.emitError()
+           << "has " << programs.size()
+           << " plan programs; a .zplan holds exactly one";
+  std::string kernels;
+  if (failed(compileKernels(module, target, kernels)))
+    return failure();
+  return ZplanWriter(programs.front()).write(target, kernels, bytes);
+}
