@@ -15,6 +15,7 @@
 #define ZERO_DIALECTS_TRAIN_TRAINOPSTRAINING_TD
 
 include "dialects/Train/TrainDialect.td"
+include "dialects/Zero/ZeroInterfaces.td"
 
 //===----------------------------------------------------------------------===//
 // Loss
@@ -93,7 +94,7 @@ def Train_OptimizerOps : OpDocGroup {
 
 let opDocGroup = Train_OptimizerOps in {
 
-def Train_SumSquaresOp : Train_InferOp<"sum_squares"> {
+def Train_SumSquaresOp : Train_InferOp<"sum_squares", [Zero_ElementSum]> {
   let summary = "Sum of the squares of all elements of all operands";
   let description = [{
     Accumulated in f64, in the order of the operands: the square of the gradient
@@ -109,7 +110,14 @@ def Train_SumSquaresOp : Train_InferOp<"sum_squares"> {
   let assemblyFormat = "$inputs attr-dict `:` functional-type(operands, results)";
 }
 
-def Train_SgdOp : Train_InferOp<"sgd", [AttrSizedOperandSegments]> {
+/// An update; results after the first replace the states in order.
+class Train_OptimizerOp<string mnemonic, list<Trait> traits = []>
+    : Train_InferOp<mnemonic, !listconcat(traits, [
+        DeclareOpInterfaceMethods<Zero_OptimizerUpdate>])> {
+  let hasVerifier = 1;
+}
+
+def Train_SgdOp : Train_OptimizerOp<"sgd", [AttrSizedOperandSegments]> {
   let summary = "Stochastic gradient descent, with momentum";
   let description = [{
     ```
@@ -144,10 +152,9 @@ def Train_SgdOp : Train_InferOp<"sgd", [AttrSizedOperandSegments]> {
     custom<SgdOperands>($param, $grad, $momentum_buffer, $lr, $step)
     attr-dict `:` functional-type(operands, results)
   }];
-  let hasVerifier = 1;
 }
 
-class Train_AdamOpBase<string mnemonic> : Train_InferOp<mnemonic> {
+class Train_AdamOpBase<string mnemonic> : Train_OptimizerOp<mnemonic> {
   let arguments = (ins Train_FloatTensor:$param, Train_FloatTensor:$grad,
                        Train_FloatTensor:$exp_avg,
                        Train_FloatTensor:$exp_avg_sq,
@@ -158,7 +165,6 @@ class Train_AdamOpBase<string mnemonic> : Train_InferOp<mnemonic> {
                       Train_FloatTensor:$new_exp_avg,
                       Train_FloatTensor:$new_exp_avg_sq);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
 }
 
 def Train_AdamOp : Train_AdamOpBase<"adam"> {
