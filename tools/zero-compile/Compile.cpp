@@ -1,0 +1,140 @@
+//===- Compile.cpp - From a module to a plan ------------------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The order of the compiler's phases, and its diagnostics as single lines.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Compile.h"
+
+#include "zero/InitAll.h"
+#include "zero/Lowering/Kernels.h"
+#include "zero/Lowering/Plan.h"
+#include "zero/Pipelines.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <mutex>
+
+using namespace mlir;
+using namespace zero_tools;
+
+void zero_tools::prepareContext(MLIRContext &context) {
+  static std::once_flag once;
+  std::call_once(once, zero::registerAllPasses);
+  DialectRegistry registry;
+  zero::registerAllDialects(registry);
+  zero::registerKernelDialects(registry);
+  context.appendDialectRegistry(registry);
+  context.loadAllAvailableDialects();
+}
+
+OwningOpRef<ModuleOp> zero_tools::parseModule(const std::string &path,
+                                              MLIRContext &context) {
+  return parseSourceFile<ModuleOp>(path, ParserConfig(&context));
+}
+
+/// Fails when the module is partitioned otherwise than asked.
+static LogicalResult checkPartition(ModuleOp module,
+                                    const CompileOptions &options) {
+  auto stage = module->getAttrOfType<IntegerAttr>("zero.stage");
+  if (stage && options.stage && stage.getInt() != *options.stage)
+    return module.emitError()
+           << "is partitioned for ZeRO stage " << stage.getInt()
+           << ", asked for stage " << *options.stage;
+  return success();
+}
+
+static LogicalResult runPhases(ModuleOp module, const CompileOptions &options) {
+  PassManager passes(module.getContext());
+  if (!options.trainStep.empty()) {
+    std::string text = "train-step{" + options.trainStep + "}";
+    std::string error;
+    llvm::raw_string_ostream stream(error);
+    if (failed(parsePassPipeline(text, passes, stream)))
+      return module.emitError() << "cannot make a training step: " << error;
+  }
+  if (!module->hasAttr("zero.stage")) {
+    zero::ZeroOptions zeroOptions;
+    zeroOptions.stage = options.stage.value_or(0);
+    zeroOptions.ranks = options.ranks.value_or(1);
+    zero::buildZeroPipeline(passes, zeroOptions);
+  }
+  zero::buildPlanPipeline(passes);
+  return passes.run(module);
+}
+
+static FailureOr<zero::KernelTarget> kernelTarget(ModuleOp module,
+                                                  StringRef target) {
+  if (target == "host")
+    return zero::KernelTarget::host();
+  if (target.consume_front("host:"))
+    return zero::KernelTarget::named(target, module.getLoc());
+  return module.emitError()
+         << "unknown target '" << target << "', expected host or host:CPU";
+}
+
+LogicalResult zero_tools::compileToZplan(ModuleOp module,
+                                         const CompileOptions &options,
+                                         std::string &bytes) {
+  FailureOr<zero::KernelTarget> target = kernelTarget(module, options.target);
+  if (failed(target) || failed(checkPartition(module, options)) ||
+      failed(runPhases(module, options)))
+    return failure();
+  return zero::writeZplan(module, *target, bytes);
+}
+
+/// "FILE:LINE:COLUMN: " and "node 'NAME': ", as far as the location knows.
+static std::string describe(Location location, const std::string &file) {
+  if (auto named = dyn_cast<NameLoc>(location))
+    return describe(named.getChildLoc(), file) + "node '" +
+           named.getName().str() + "': ";
+  if (auto fused = dyn_cast<FusedLoc>(location))
+    if (!fused.getLocations().empty())
+      return describe(fused.getLocations().front(), file);
+  if (auto call = dyn_cast<CallSiteLoc>(location))
+    return describe(call.getCallee(), file);
+  auto line = dyn_cast<FileLineColLoc>(location);
+  if (!line)
+    return file + ": ";
+  std::string text = line.getFilename().str() + ":";
+  if (line.getLine())
+    text += std::to_string(line.getLine()) + ":" +
+            std::to_string(line.getColumn()) + ":";
+  return text + " ";
+}
+
+OneLineErrors::OneLineErrors(MLIRContext &context, std::string tool,
+                             std::string file)
+    : tool(std::move(tool)), file(std::move(file)),
+      handler(&context, [this](Diagnostic &diagnostic) {
+        DiagnosticSeverity severity = diagnostic.getSeverity();
+        if (severity != DiagnosticSeverity::Error &&
+            severity != DiagnosticSeverity::Warning)
+          return;
+        std::string line = describe(diagnostic.getLocation(), this->file);
+        line += diagnostic.str();
+        // A message may quote text with line breaks.
+        for (char &c : line)
+          if (c == '\n')
+            c = ' ';
+        if (severity == DiagnosticSeverity::Warning)
+          llvm::errs() << this->tool << ": warning: " << line << "\n";
+        else if (first.empty())
+          first = line;
+      }) {}
+
+std::string OneLineErrors::error() const {
+  return first.empty() ? file + ": failed without a message" : first;
+}

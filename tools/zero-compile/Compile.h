@@ -1,0 +1,66 @@
+//===- Compile.h - From a module to a plan ----------------------*- C++ -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The whole compiler as one call, for the tools that make plans: training step,
+// ZeRO passes, plan, machine code.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_TOOLS_ZERO_COMPILE_COMPILE_H
+#define ZERO_TOOLS_ZERO_COMPILE_COMPILE_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <optional>
+#include <string>
+
+namespace zero_tools {
+
+struct CompileOptions {
+  /// Options of --train-step, such as "loss=mse optimizer=sgd"; empty when the
+  /// module is a training step already.
+  std::string trainStep;
+  /// Absent: as the module says if it is partitioned, else stage 0 on one rank.
+  std::optional<int64_t> stage, ranks;
+  /// "host" (this machine) or "host:CPU" with LLVM's name of a processor.
+  std::string target = "host";
+};
+
+/// Registers all dialects and passes and loads what the compiler needs.
+void prepareContext(mlir::MLIRContext &context);
+
+/// Parses an .mlir or bytecode file.
+mlir::OwningOpRef<mlir::ModuleOp> parseModule(const std::string &path,
+                                              mlir::MLIRContext &context);
+
+/// Compiles `module`, which is consumed, to the bytes of a .zplan. On failure
+/// an error has been emitted.
+mlir::LogicalResult compileToZplan(mlir::ModuleOp module,
+                                   const CompileOptions &options,
+                                   std::string &bytes);
+
+/// While it lives, keeps the first error as one line, `FILE:LINE: MESSAGE` or
+/// `FILE: node 'NAME': MESSAGE`, and prints warnings as `TOOL: warning: ...`.
+class OneLineErrors {
+public:
+  OneLineErrors(mlir::MLIRContext &context, std::string tool, std::string file);
+
+  /// The first error's line; a text that says so when there was none.
+  std::string error() const;
+
+private:
+  std::string tool, file, first;
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+} // namespace zero_tools
+
+#endif // ZERO_TOOLS_ZERO_COMPILE_COMPILE_H

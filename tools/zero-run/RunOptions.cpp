@@ -1,0 +1,187 @@
+//===- RunOptions.cpp - Flags of zero-run ---------------------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The flags of zero-run and the rules between them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RunOptions.h"
+
+#include "Flags.h"
+
+using namespace zero_tools;
+
+static constexpr const char *usage =
+    R"(usage: zero-run step.zplan|M.mlir|MODEL.onnx --data D [flags]
+
+Trains on N ranks, which are threads of this process. A .zplan is run as it is;
+an .mlir step or an ONNX model is compiled first. The data is a safetensors or
+.npz file with one tensor per input and label (first dimension = samples), or a
+.bin file of 16-bit tokens.
+)";
+
+namespace {
+/// Texts that become typed options after parsing.
+struct RawOptions {
+  std::string betas, backend = "host";
+  std::vector<std::string> dims;
+  std::optional<double> learningRate;
+  std::optional<int64_t> seed, accumulate;
+};
+} // namespace
+
+static const char *const compileFlagNames[] = {
+    "--loss",         "--optimizer", "--momentum", "--betas", "--eps",
+    "--weight-decay", "--nesterov",  "--dim",      "--train", "--freeze"};
+
+static void addCompileFlags(Flags &flags, RunOptions &options,
+                            RawOptions &raw) {
+  flags.integer("--ranks", &options.ranks, 1, 4096, "N",
+                "number of ranks (default 1, or the plan's)");
+  flags.integer("--zero-stage", &options.stage, 0, 3, "K",
+                "ZeRO stage 0 to 3 (default 0, or the plan's)");
+  flags.text("--loss", &options.loss, "LOSS",
+             "cross-entropy, causal-lm, mse, bce or output:NAME");
+  flags.text("--optimizer", &options.optimizer, "NAME",
+             "sgd, adam or adamw (default adamw)");
+  flags.number("--momentum", &options.momentum, 0, "M",
+               "momentum of sgd (default 0)");
+  flags.text("--betas", &raw.betas, "A,B",
+             "of adam and adamw (default 0.9,0.999)");
+  flags.number("--eps", &options.epsilon, 0, "E",
+               "of adam and adamw (default 1e-8)");
+  flags.number("--weight-decay", &options.weightDecay, 0, "W",
+               "(default 0, adamw 0.01)");
+  flags.toggle("--nesterov", &options.nesterov, "Nesterov momentum of sgd");
+  flags.list("--dim", &raw.dims, "NAME=N",
+             "size of a symbolic dimension of an ONNX model");
+  flags.list("--train", &options.train, "PATTERN",
+             "train the ONNX initializers of that name");
+  flags.list("--freeze", &options.freeze, "PATTERN",
+             "do not train the ONNX initializers of that name");
+}
+
+static void addRunFlags(Flags &flags, RunOptions &options, RawOptions &raw) {
+  flags.text("--data", &options.data, "D", "the samples");
+  flags.integer("--steps", &options.steps, 0, INT64_MAX, "K",
+                "number of steps (default: once through the data)");
+  flags.integer("--batch", &options.batch, 1, INT64_MAX, "B",
+                "samples per rank and step; what the model is made for");
+  flags.number("--lr", &raw.learningRate, 0, "LR",
+               "learning rate (default 0.001)");
+  flags.text("--weights", &options.weights, "W",
+             "initial values by name, a safetensors file");
+  flags.integer("--seed", &raw.seed, 0, INT64_MAX, "S",
+                "accepted; nothing in a step is random yet");
+  flags.text("--backend", &raw.backend, "host", "where it runs");
+  flags.integer("--accumulate", &raw.accumulate, 1, INT64_MAX, "A",
+                "micro-batches per step; only 1 yet");
+  flags.integer("--threads", &options.threads, 1, 1024, "T",
+                "threads of library calls per rank (default 1)");
+  flags.text("--metrics", &options.metrics, "M.jsonl",
+             "one line of JSON per step");
+  flags.text("--save-weights", &options.saveWeights, "OUT",
+             "write the trained weights, a safetensors file");
+  flags.toggle("--summary", &options.summary,
+               "print memory and traffic of a rank beside the formulas");
+}
+
+static void addLaterFlags(Flags &flags) {
+  for (const char *name :
+       {"--config", "--clip", "--memory", "--trace", "--report", "--checkpoint",
+        "--checkpoint-every", "--resume", "--save-onnx"})
+    flags.unavailable(name, /*hasValue=*/true);
+  flags.unavailable("--explain-config", /*hasValue=*/false);
+}
+
+static bool endsWith(const std::string &text, const std::string &end) {
+  return text.size() > end.size() &&
+         !text.compare(text.size() - end.size(), end.size(), end);
+}
+
+static ModelKind kindOf(const std::string &path) {
+  if (endsWith(path, ".zplan"))
+    return ModelKind::Plan;
+  if (endsWith(path, ".mlir") || endsWith(path, ".mlirbc"))
+    return ModelKind::Mlir;
+  if (endsWith(path, ".onnx"))
+    return ModelKind::Onnx;
+  throw FlagError(path + ": expected a file named .zplan, .mlir or .onnx");
+}
+
+static void parseDims(const std::vector<std::string> &texts,
+                      std::map<std::string, int64_t> &dims) {
+  for (const std::string &text : texts) {
+    size_t equals = text.rfind('=');
+    std::string size = equals == text.npos ? "" : text.substr(equals + 1);
+    bool digits = !size.empty() && size.size() < 16 &&
+                  size.find_first_not_of("0123456789") == size.npos;
+    if (!digits || equals == 0 || std::stoll(size) < 1)
+      throw FlagError("--dim '" + text +
+                      "': expected NAME=N with N of at least 1");
+    if (!dims.emplace(text.substr(0, equals), std::stoll(size)).second)
+      throw FlagError("--dim '" + text + "': the dimension is given twice");
+  }
+}
+
+/// Rules that involve more than one flag.
+static void check(const RunOptions &options, const RawOptions &raw) {
+  if (options.data.empty())
+    throw FlagError("--data is missing: the file with the samples");
+  if (raw.backend == "cuda")
+    throw FlagError("not available yet: --backend cuda");
+  if (raw.backend != "host")
+    throw FlagError("--backend '" + raw.backend + "': expected host");
+  if (raw.accumulate.value_or(1) != 1)
+    throw FlagError("not available yet: --accumulate " +
+                    std::to_string(*raw.accumulate));
+  bool compiles = options.kind != ModelKind::Plan;
+  if (!compiles && !options.compileFlags.empty())
+    throw FlagError(options.compileFlags + ": " + options.model +
+                    " has this decided already; give the flag to zero-compile "
+                    "or zero-import");
+  if (options.kind == ModelKind::Onnx && options.loss.empty())
+    throw FlagError(options.model +
+                    ": an ONNX model needs --loss to be trained");
+  if (options.kind == ModelKind::Mlir &&
+      (!options.dims.empty() || !options.train.empty() ||
+       !options.freeze.empty()))
+    throw FlagError("--dim, --train and --freeze are for ONNX models");
+  if (options.loss.empty() && !options.compileFlags.empty())
+    throw FlagError(options.compileFlags + " needs --loss: " + options.model +
+                    " is taken as a training step otherwise");
+}
+
+std::optional<RunOptions> zero_tools::parseRunOptions(int argc, char **argv) {
+  RunOptions options;
+  RawOptions raw;
+  Flags flags(usage);
+  addRunFlags(flags, options, raw);
+  addCompileFlags(flags, options, raw);
+  addLaterFlags(flags);
+  auto models = flags.parse(argc, argv);
+  if (!models)
+    return std::nullopt;
+  if (models->size() != 1)
+    throw FlagError(models->empty()
+                        ? "no model: expected a .zplan, .mlir or .onnx file"
+                        : "more than one model: " + (*models)[0] + " and " +
+                              (*models)[1]);
+  options.model = models->front();
+  options.kind = kindOf(options.model);
+  options.learningRate = raw.learningRate.value_or(options.learningRate);
+  if (!raw.betas.empty())
+    options.betas = parsePair("--betas", raw.betas);
+  parseDims(raw.dims, options.dims);
+  for (const char *name : compileFlagNames)
+    if (flags.given(name))
+      options.compileFlags +=
+          (options.compileFlags.empty() ? "" : ", ") + std::string(name);
+  check(options, raw);
+  return options;
+}

@@ -1,0 +1,98 @@
+//===- Summary.cpp - Memory and traffic beside the formulas ---------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The formulas are those of the ZeRO paper for single-precision training: of a
+// model with P trained parameters, each of parameters, gradients and optimizer
+// state is held whole or as one of N parts.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Summary.h"
+
+#include <cstdio>
+
+using namespace zero_tools;
+
+namespace {
+/// Bytes over all ranks, as the program lists them.
+struct ModelBytes {
+  double trained = 0;   // of parameters with gradients
+  double frozen = 0;    // of parameters without
+  double optimizer = 0; // of optimizer state
+};
+} // namespace
+
+static ModelBytes modelBytes(const zrt::Program &program) {
+  ModelBytes bytes;
+  for (uint32_t i = 0; i < program.info().num_parameters; ++i) {
+    zrt_parameter_info parameter = program.parameter(i);
+    if (parameter.role == ZRT_TRAINED)
+      bytes.trained += double(parameter.bytes);
+    else if (parameter.role == ZRT_FROZEN)
+      bytes.frozen += double(parameter.bytes);
+    else if (parameter.role == ZRT_STATE)
+      bytes.optimizer += double(parameter.bytes);
+  }
+  return bytes;
+}
+
+static void row(const char *name, double actual, double formula) {
+  std::printf("  %-18s %14.0f %14.0f\n", name, actual, formula);
+}
+
+static void plainRow(const char *name, double first) {
+  std::printf("  %-18s %14.0f\n", name, first);
+}
+
+static void printState(const zrt_program_info &info, const ModelBytes &model,
+                       const zrt::StepMetrics &metrics) {
+  double part = 1.0 / info.ranks;
+  double parameters =
+      (model.trained + model.frozen) * (info.stage >= 3 ? part : 1);
+  double gradients = model.trained * (info.stage >= 2 ? part : 1);
+  double optimizer = model.optimizer * (info.stage >= 1 ? part : 1);
+  std::printf("%-20s %14s %14s\n", "state of a rank", "bytes", "formula");
+  row("parameters", double(metrics.parameterBytes), parameters);
+  row("gradients", double(metrics.gradientBytes), gradients);
+  row("optimizer state", double(metrics.optimizerBytes), optimizer);
+  row("together",
+      double(metrics.parameterBytes + metrics.gradientBytes +
+             metrics.optimizerBytes),
+      parameters + gradients + optimizer);
+  plainRow("padding", double(metrics.statePaddingBytes));
+  if (info.window_bytes)
+    plainRow("gathered at once", double(info.window_bytes));
+}
+
+static void printTraffic(const zrt_program_info &info, const ModelBytes &model,
+                         const zrt::StepMetrics &metrics) {
+  double share = model.trained * (info.ranks - 1) / info.ranks;
+  double gathers = info.stage == 0 ? 0 : info.stage == 3 ? 2 : 1;
+  std::printf("%-20s %14s %14s\n", "sent in a step", "bytes", "formula");
+  row("all_gather", metrics.allGatherBytes, gathers * share);
+  row("reduce_scatter", metrics.reduceScatterBytes,
+      info.stage == 0 ? 0 : share);
+  row("all_reduce", metrics.allReduceBytes, info.stage == 0 ? 2 * share : 0);
+  plainRow("padding", metrics.commPaddingBytes);
+}
+
+void zero_tools::printSummary(const zrt::Program &program,
+                              const zrt::StepMetrics &metrics) {
+  zrt_program_info info = program.info();
+  ModelBytes model = modelBytes(program);
+  std::printf("\nZeRO stage %u, %u ranks, %.0f trained bytes, bytes of one "
+              "rank without padding\n",
+              info.stage, info.ranks, model.trained);
+  printState(info, model, metrics);
+  std::printf("%-20s %14s %14s\n", "arenas of a rank", "touched", "planned");
+  row("device", double(metrics.peak.device),
+      double(metrics.plannedPeak.device));
+  row("host", double(metrics.peak.host), double(metrics.plannedPeak.host));
+  row("disk", double(metrics.peak.disk), double(metrics.plannedPeak.disk));
+  printTraffic(info, model, metrics);
+}

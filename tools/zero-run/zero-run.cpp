@@ -1,0 +1,132 @@
+//===- zero-run.cpp - Training on N ranks ---------------------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Trains an ONNX model, a training step in MLIR, or a compiled plan. The first
+// two are compiled in this process; from then on only the runtime works.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../zero-compile/Compile.h"
+#include "Flags.h"
+#include "RunOptions.h"
+#include "Summary.h"
+#include "TemporaryFolder.h"
+#include "Training.h"
+
+#include "runtime/io/Files.h"
+#include "runtime/io/Json.h"
+#include "zero/Import/Import.h"
+
+#include <cstdio>
+
+using namespace zero_tools;
+
+static constexpr const char *weightsName = "weights.safetensors";
+
+/// The options of --train-step that the flags say; what they leave open has
+/// the pass's default.
+static std::string trainStepOptions(const RunOptions &options) {
+  if (options.loss.empty())
+    return "";
+  std::string text = "loss=" + options.loss;
+  auto add = [&](const char *name, const std::string &value) {
+    text += std::string(" ") + name + "=" + value;
+  };
+  add("optimizer", options.optimizer.empty() ? "adamw" : options.optimizer);
+  if (options.momentum)
+    add("momentum", zrt::jsonNumber(*options.momentum));
+  if (options.weightDecay)
+    add("weight-decay", zrt::jsonNumber(*options.weightDecay));
+  if (options.betas) {
+    add("beta1", zrt::jsonNumber(options.betas->first));
+    add("beta2", zrt::jsonNumber(options.betas->second));
+  }
+  if (options.epsilon)
+    add("epsilon", zrt::jsonNumber(*options.epsilon));
+  if (options.nesterov)
+    add("nesterov", "true");
+  return text;
+}
+
+static mlir::OwningOpRef<mlir::ModuleOp>
+loadModule(const RunOptions &options, mlir::MLIRContext &context,
+           const std::string &weightsFolder) {
+  if (options.kind == ModelKind::Mlir)
+    return parseModule(options.model, context);
+  mlir::zero::ImportOptions import;
+  import.dims = options.dims;
+  import.train = options.train;
+  import.freeze = options.freeze;
+  import.weightsPath = weightsFolder + "/" + weightsName;
+  import.weightsName = weightsName;
+  import.training = true;
+  auto module = mlir::zero::importOnnx(options.model, context, import);
+  if (failed(module))
+    return nullptr;
+  return std::move(*module);
+}
+
+/// The bytes of the plan for an .mlir or .onnx file.
+static std::string compileModel(const RunOptions &options,
+                                const std::string &weightsFolder) {
+  mlir::MLIRContext context;
+  prepareContext(context);
+  OneLineErrors errors(context, "zero-run", options.model);
+  CompileOptions compile;
+  compile.trainStep = trainStepOptions(options);
+  compile.stage = options.stage;
+  compile.ranks = options.ranks;
+  std::string bytes;
+  auto module = loadModule(options, context, weightsFolder);
+  if (!module || failed(compileToZplan(*module, compile, bytes)))
+    throw std::runtime_error(errors.error());
+  return bytes;
+}
+
+static std::string folderOf(const std::string &path) {
+  size_t slash = path.rfind('/');
+  return slash == path.npos ? "." : path.substr(0, slash ? slash : 1);
+}
+
+static void run(const RunOptions &options) {
+  // A missing file is known before minutes of compilation.
+  for (const std::string &path : {options.model, options.data, options.weights})
+    if (!path.empty())
+      zrt::MappedFile readable(path);
+
+  zrt::Program program;
+  std::optional<TemporaryFolder> temporary;
+  std::string initFolder = folderOf(options.model);
+  if (options.kind == ModelKind::Onnx)
+    initFolder = temporary.emplace().path();
+  if (options.kind == ModelKind::Plan) {
+    require(program.loadFile(options.model));
+  } else {
+    std::string plan = compileModel(options, initFolder);
+    require(program.loadBytes(plan.data(), plan.size()));
+  }
+  Training training(options, program, initFolder, [](const std::string &text) {
+    std::fprintf(stderr, "zero-run: warning: %s\n", text.c_str());
+  });
+  training.run();
+  if (!options.saveWeights.empty())
+    training.saveWeights(options.saveWeights);
+  if (options.summary)
+    printSummary(program, training.metrics());
+}
+
+int main(int argc, char **argv) {
+  try {
+    if (auto options = parseRunOptions(argc, argv))
+      run(*options);
+    return 0;
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "zero-run: error: %s\n", error.what());
+    return 1;
+  }
+}
