@@ -102,7 +102,7 @@ class Plan_Enum<string name, string doc, list<I32EnumAttrCase> cases>
 }
 class Plan_EnumAttr<EnumInfo info, string keyword>
     : EnumAttr<Plan_Dialect, info, keyword> {
-  let assemblyFormat = "$value";
+  let assemblyFormat = "`` $value"; // no second space before the keyword
 }
 
 // Where an arena lies.
@@ -378,7 +378,7 @@ def Plan_OutputOp : Plan_Op<"output", [HasParent<"ProgramOp">]> {
     plan.output "loss" %loss mean : memref<f32>
     ```
   }];
-  let arguments = (ins StrAttr:$name, Arg<AnyStaticShapeMemRef, "", [MemRead]>:$buffer,
+  let arguments = (ins StrAttr:$name, AnyStaticShapeMemRef:$buffer,
                        Plan_AcrossRanksAttr:$across);
   let assemblyFormat = "$name $buffer $across attr-dict `:` type($buffer)";
 }

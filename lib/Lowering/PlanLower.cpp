@@ -41,14 +41,28 @@ static int64_t rowElements(ShapedType type) {
   return ShapedType::getNumElements(type.getShape().drop_front());
 }
 
+/// A program before `step` with an empty block for declarations and one for
+/// commands.
+static plan::ProgramOp createProgram(func::FuncOp step, int64_t ranks) {
+  OpBuilder builder(step);
+  auto program = plan::ProgramOp::create(builder, step.getLoc(), step.getName(),
+                                         ranks, /*window=*/IntegerAttr());
+  program.getBody().emplaceBlock();
+  program.getBody().emplaceBlock();
+  return program;
+}
+
 namespace {
 
+/// Emits into a program of two blocks, declarations and commands, which become
+/// one at the end.
 class StepLowering {
 public:
   StepLowering(ModuleOp module, func::FuncOp step, int64_t ranks, int64_t stage)
       : module(module), step(step), ranks(ranks), stage(stage), liveness(step),
-        declarations(OpBuilder::atBlockEnd(&declared)),
-        commands(OpBuilder::atBlockEnd(&emitted)),
+        program(createProgram(step, ranks)),
+        declarations(OpBuilder::atBlockEnd(&program.getBody().front())),
+        commands(OpBuilder::atBlockEnd(&program.getBody().back())),
         arena(plan::ArenaOp::create(
             declarations, step.getLoc(),
             plan::ArenaType::get(step.getContext()), plan::Space::Device,
@@ -96,7 +110,7 @@ private:
   func::FuncOp step;
   int64_t ranks, stage;
   StepLiveness liveness;
-  Block declared, emitted;
+  plan::ProgramOp program;
   OpBuilder declarations, commands;
   plan::ArenaOp arena;
   StepMemory memory;
@@ -312,7 +326,7 @@ LogicalResult StepLowering::lowerLocal(LocalOp op) {
     auto local = cast<ShapedType>(op.getResult().getType());
     if (!place.layout.isContiguous() || place.layout.offset != 0)
       return op.emitOpError("takes the shard of a view");
-    memory.reserve(place.storage, local.getNumElements() * ranks);
+    memory.reserve(place.storage, local.getNumElements() * ranks, ranks);
     place.layout = StridedLayout::contiguous(local.getShape());
     place.rankStride = local.getNumElements();
   }
@@ -512,7 +526,7 @@ LogicalResult StepLowering::lowerAllGather(AllGatherOp op) {
     place.storage = assignedStorage(output, op);
     if (!place.storage)
       place.storage = memory.create(op.getLoc(), whole, plan::Kind::Gathered);
-    memory.reserve(place.storage, chunk * ranks);
+    memory.reserve(place.storage, chunk * ranks, ranks);
     sources.push_back(bufferOf(input, op.getLoc()));
     targets.push_back(memory.materialize(op.getLoc(), place));
     elements.push_back(whole.getNumElements());
@@ -599,15 +613,12 @@ LogicalResult StepLowering::lower(Operation *op) {
       });
 }
 
-/// Puts declarations and commands into one program in place of the step.
+/// Joins declarations and commands, and names what the step was.
 void StepLowering::finish() {
-  OpBuilder builder(step);
-  auto program = plan::ProgramOp::create(builder, step.getLoc(), step.getName(),
-                                         ranks, /*window=*/IntegerAttr());
-  Block *body = &program.getBody().emplaceBlock();
-  body->getOperations().splice(body->end(), declared.getOperations());
-  body->getOperations().splice(body->end(), emitted.getOperations());
-  program->setDiscardableAttr("zero.stage", builder.getI64IntegerAttr(stage));
+  Block &declared = program.getBody().front(), &emitted = program.getBody().back();
+  declared.getOperations().splice(declared.end(), emitted.getOperations());
+  emitted.erase();
+  program->setDiscardableAttr("zero.stage", commands.getI64IntegerAttr(stage));
   if (Attribute optimizer = module->getAttr("zero.optimizer"))
     program->setDiscardableAttr("zero.optimizer", optimizer);
 }

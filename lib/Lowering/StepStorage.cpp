@@ -74,11 +74,13 @@ Storage *StepMemory::create(Location loc, ShapedType type, plan::Kind kind) {
   return &storage;
 }
 
-void StepMemory::reserve(Storage *storage, int64_t elements) {
+void StepMemory::reserve(Storage *storage, int64_t elements, int64_t ranks) {
   MemRefType type = storage->buffer.getBuffer().getType();
   int64_t bytes = elements * plan::elementBytes(type.getElementType());
-  if (bytes > storage->buffer.getBytes())
-    storage->buffer.setCapacity(bytes);
+  if (bytes <= storage->buffer.getBytes())
+    return;
+  storage->buffer.setCapacity(bytes);
+  storage->buffer.setPadding((bytes - plan::sizeInBytes(type)) * ranks);
 }
 
 void StepMemory::bind(Value value, const Place &place) {

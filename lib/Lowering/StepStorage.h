@@ -69,8 +69,9 @@ public:
   /// A new storage for a tensor of `type`.
   Storage *create(Location loc, ShapedType type, plan::Kind kind);
 
-  /// Makes `storage` hold at least `elements` elements.
-  void reserve(Storage *storage, int64_t elements);
+  /// Makes `storage` hold at least `elements` elements on each of `ranks`
+  /// ranks; what exceeds its type is padding.
+  void reserve(Storage *storage, int64_t elements, int64_t ranks);
 
   /// Declares that `value` lives in `place`.
   void bind(Value value, const Place &place);
