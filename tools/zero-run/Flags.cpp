@@ -110,6 +110,8 @@ bool Flags::given(const std::string &name) const {
 
 std::optional<std::vector<std::string>> Flags::parse(int argc, char **argv) {
   std::vector<std::string> others;
+  for (Flag &flag : flags)
+    flag.given = false;
   for (int i = 1; i < argc; ++i) {
     std::string name = argv[i];
     if (name == "--help" || name == "-h") {

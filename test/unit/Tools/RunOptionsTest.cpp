@@ -1,0 +1,103 @@
+//===- RunOptionsTest.cpp - Tests of zero-run's flags ---------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The rules between zero-run's flags.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tools/zero-run/RunOptions.h"
+#include "tools/zero-run/Flags.h"
+
+#include <gtest/gtest.h>
+
+using namespace zero_tools;
+
+namespace {
+
+std::optional<RunOptions> parse(std::vector<std::string> args) {
+  std::vector<char *> argv = {const_cast<char *>("zero-run")};
+  for (std::string &arg : args)
+    argv.push_back(arg.data());
+  return parseRunOptions(int(argv.size()), argv.data());
+}
+
+std::string errorOf(std::vector<std::string> args) {
+  try {
+    parse(std::move(args));
+  } catch (const FlagError &error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(RunOptions, ReadsARun) {
+  auto options = parse({"m.onnx", "--data", "d", "--loss", "mse", "--betas",
+                        "0.8,0.9", "--dim", "a=b=3", "--ranks", "4"});
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->kind, ModelKind::Onnx);
+  EXPECT_EQ(options->dims.at("a=b"), 3);
+  EXPECT_EQ(options->betas, std::make_pair(0.8, 0.9));
+  EXPECT_EQ(options->ranks, 4);
+  EXPECT_EQ(options->learningRate, 1e-3);
+  EXPECT_EQ(options->compileFlags, "--loss, --betas, --dim");
+}
+
+TEST(RunOptions, PlansAndStepsNeedNoLoss) {
+  EXPECT_EQ(errorOf({"s.zplan", "--data", "d", "--ranks", "2"}), "");
+  EXPECT_EQ(errorOf({"s.mlir", "--data", "d", "--zero-stage", "2"}), "");
+}
+
+TEST(RunOptions, MistakesAreOneLine) {
+  const std::pair<std::vector<std::string>, std::string> cases[] = {
+      {{}, "no model: expected a .zplan, .mlir or .onnx file"},
+      {{"a.onnx", "b.onnx"}, "more than one model: a.onnx and b.onnx"},
+      {{"a.pt"}, "a.pt: expected a file named .zplan, .mlir or .onnx"},
+      {{".onnx"}, ".onnx: expected a file named .zplan, .mlir or .onnx"},
+      {{"s.zplan"}, "--data is missing: the file with the samples"},
+      {{"s.zplan", "--data", "d", "--optimizer", "sgd", "--dim", "b=1"},
+       "--optimizer, --dim: s.zplan has this decided already; give the flag to "
+       "zero-compile or zero-import"},
+      {{"m.onnx", "--data", "d"},
+       "m.onnx: an ONNX model needs --loss to be trained"},
+      {{"m.mlir", "--data", "d", "--momentum", "0.9"},
+       "--momentum needs --loss: m.mlir is taken as a training step otherwise"},
+      {{"m.mlir", "--data", "d", "--loss", "mse", "--dim", "b=1"},
+       "--dim, --train and --freeze are for ONNX models"},
+      {{"m.onnx", "--data", "d", "--dim", "b=0"},
+       "--dim 'b=0': expected NAME=N with N of at least 1"},
+      {{"m.onnx", "--data", "d", "--dim", "=1"},
+       "--dim '=1': expected NAME=N with N of at least 1"},
+      {{"m.onnx", "--data", "d", "--dim", "b"},
+       "--dim 'b': expected NAME=N with N of at least 1"},
+      {{"m.onnx", "--data", "d", "--dim", "b=9999999999999999999"},
+       "--dim 'b=9999999999999999999': expected NAME=N with N of at least 1"},
+      {{"m.onnx", "--data", "d", "--dim", "b=1", "--dim", "b=2"},
+       "--dim 'b=2': the dimension is given twice"},
+      {{"s.zplan", "--data", "d", "--backend", "cuda"},
+       "not available yet: --backend cuda"},
+      {{"s.zplan", "--data", "d", "--backend", "tpu"},
+       "--backend 'tpu': expected host"},
+      {{"s.zplan", "--data", "d", "--accumulate", "2"},
+       "not available yet: --accumulate 2"},
+      {{"m.onnx", "--data", "d", "--betas", "1"},
+       "--betas '1': expected two numbers 'a,b'"},
+      {{"m.onnx", "--zero-stage", "4"},
+       "--zero-stage '4': expected a whole number from 0 to 3"},
+      {{"m.onnx", "--ranks", "0"},
+       "--ranks '0': expected a whole number from 1 to 4096"},
+  };
+  for (const auto &[args, message] : cases)
+    EXPECT_EQ(errorOf(args), message);
+  for (const char *flag :
+       {"--config", "--clip", "--memory", "--trace", "--report", "--checkpoint",
+        "--checkpoint-every", "--resume", "--save-onnx", "--explain-config"})
+    EXPECT_EQ(errorOf({"s.zplan", flag}),
+              std::string("not available yet: ") + flag);
+}
+
+} // namespace
