@@ -116,9 +116,9 @@ DispatchOp::verifySymbolUses(SymbolTableCollection &symbols) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult ProgramOp::verify() {
-  if (getRanks() < 1)
-    return emitOpError() << "has " << getRanks()
-                         << " ranks, but needs at least one";
+  int64_t ranks = getRanks();
+  if (ranks < 1)
+    return emitOpError() << "has " << ranks << " ranks, but needs at least one";
   for (Operation &op : getBody().front())
     if (!isa<PlanDialect>(op.getDialect()))
       return emitOpError() << "holds '" << op.getName()
@@ -127,8 +127,9 @@ LogicalResult ProgramOp::verify() {
 }
 
 LogicalResult ArenaOp::verify() {
-  if (getBytes().value_or(0) < 0)
-    return emitOpError() << "has " << *getBytes() << " bytes";
+  int64_t bytes = getBytes().value_or(0);
+  if (bytes < 0)
+    return emitOpError() << "has " << bytes << " bytes";
   return success();
 }
 
@@ -187,10 +188,11 @@ LogicalResult ViewOp::verify() {
       llvm::any_of(strides, [](int64_t s) { return s < 0; }))
     return emitOpError() << "has result type " << result
                          << ", which is not strided from offset 0";
-  if (getOffset() < 0 || getRankStride() < 0)
+  int64_t offset = getOffset(), rankStride = getRankStride();
+  if (offset < 0 || rankStride < 0)
     return emitOpError("has a negative offset");
   auto program = cast<ProgramOp>((*this)->getParentOp());
-  int64_t end = getOffset() + (program.getRanks() - 1) * getRankStride() +
+  int64_t end = offset + (program.getRanks() - 1) * rankStride +
                 extent(result, strides);
   int64_t available = storageElements(getSource());
   if (available >= 0 && end > available)
