@@ -16,9 +16,9 @@ import prepare_data
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "script"))
-import zplan  # noqa: E402
+import formulas  # noqa: E402
 
-RANKS, ADAM_BYTES = 4, 8
+RANKS = 4
 MODELS = {  # name: (loss, batch of a rank, steps, learning rate, further dims, data)
     "digits-cnn": ("cross-entropy", 16, 60, 3e-3, [], "digits.safetensors"),
     "char-gpt": ("causal-lm", 8, 100, 3e-3, ["seq=64"], "text.bin"),
@@ -48,6 +48,7 @@ class Demo:
                   folder / "step.mlir", "-o", folder / "stage3.mlir")
         text = (folder / "stage3.mlir").read_text()
         count = {op: len(re.findall(rf"zero\.{op}(?:_start)?\b", text)) for op in ("all_gather", "reduce_scatter")}
+        self.gathered = formulas.gathered_elements(text)
         print(f"  training step        {folder}/step.mlir")
         print(f"  the same at stage 3  {folder}/stage3.mlir: {count['all_gather']} all-gathers, "
               f"{count['reduce_scatter']} reduce-scatters")
@@ -61,14 +62,14 @@ class Demo:
         self.call("zero-run", plan, "--data", self.out / data, "--steps", steps, "--lr", lr,
                   "--metrics", stem.with_suffix(".jsonl"), "--save-weights", stem.with_suffix(".safetensors"))
         rows = [json.loads(line) for line in stem.with_suffix(".jsonl").read_text().splitlines()]
-        return zplan.read(plan, self.out / name), rows
+        return rows
 
     def show(self, name):
         print(f"\n{name}: {RANKS} ranks x {MODELS[name][1]} samples, AdamW")
         self.prepare_model(name)
         runs = {stage: self.train(name, stage) for stage in range(4)}
-        print_losses(runs[3][1])
-        print_costs(runs)
+        print_losses(runs[3])
+        print_costs(parameters(HERE / f"{name}.onnx"), runs, self.gathered)
         weights = [(self.out / name / f"stage{s}.safetensors").read_bytes() for s in runs]
         same = all(w == weights[0] for w in weights)
         print(f"  trained weights of all stages: {'the same bytes' if same else 'DIFFERENT'}, "
@@ -100,19 +101,26 @@ def print_losses(rows):
             print(f"  {row['step']:4}  {row['loss']:8.4f}  {row['grad_norm']:13.4f}")
 
 
-def print_costs(runs):
-    trained = [p for p in runs[0][0]["parameters"] if p["role"] == "Trained"]
-    psi = sum(int(np.prod(p["shape"])) for p in trained)
-    print(f"  {psi} parameters; bytes of one rank beside the formula:")
-    print("  stage  parameters+gradients+AdamW    formula  padding |  peak memory   planned |"
-          "  sent a step    formula  padding |  ms a step")
-    for stage, (plan, rows) in runs.items():
-        held, padding = zplan.state_bytes(plan)
-        sent = sum(rows[-1]["comm_bytes"].values())
-        print(f"  {stage:5}  {held:26} {zplan.state_formula(psi, ADAM_BYTES, RANKS, stage):10.0f} {padding:8} |"
-              f" {rows[-1]['peak_bytes']['device']:12} {rows[-1]['planned_peak_bytes']['device']:9} |"
-              f" {sent:12.0f} {sum(zplan.sent_formula(psi, RANKS, stage).values()):10.0f}"
-              f" {rows[-1].get('comm_padding_bytes', 0):8.0f} | {np.median([r['step_ms'] for r in rows]):10.2f}")
+def parameters(path):
+    """Elements of the trained parameters: of all weights but BatchNorm's statistics."""
+    weights = onnx.load(path).graph.initializer
+    return sum(int(np.prod(w.dims)) for w in weights
+               if w.data_type == onnx.TensorProto.FLOAT and "running_" not in w.name)
+
+
+def print_costs(psi, runs, gathered):
+    print(f"  {psi} parameters; bytes of one rank beside the formulas:")
+    print("  stage | parameters, gradients, AdamW   formula  padding |  peak memory   planned |"
+          "  sent a step    formula  padding | ms a step")
+    for stage, rows in runs.items():
+        row = rows[-1]
+        held, padding = sum(row["state_bytes"].values()), row["state_padding_bytes"]
+        sent = sum(row["comm_bytes"].values())
+        formula = sum(formulas.sent_bytes(psi, RANKS, stage, gathered).values())
+        print(f"  {stage:5} | {held - padding:28} {formulas.state_bytes(psi, 'adamw', RANKS, stage):9.0f} {padding:8} |"
+              f" {row['peak_bytes']['device']:12} {row['planned_peak_bytes']['device']:9} |"
+              f" {sent:12.0f} {formula:10.0f} {row['comm_padding_bytes']:8.0f} |"
+              f" {np.median([r['step_ms'] for r in rows]):9.2f}")
 
 
 def main():

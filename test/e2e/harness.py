@@ -13,7 +13,6 @@ import sys
 import threading
 
 import tensors
-import zplan
 
 MODELS = pathlib.Path(__file__).resolve().parent.parent / "models"
 TIMEOUT_S = 600
@@ -113,7 +112,7 @@ class Runner:
     """Trains a test model with zero-run, once per configuration."""
 
     def __init__(self, tools):
-        self.tools, self.runs, self.plans = tools, Once(), Once()
+        self.tools, self.runs, self.steps = tools, Once(), Once()
 
     def train(self, name, form, optimizer, ranks, stage, batch):
         key = (name, form, optimizer, ranks, stage, batch)
@@ -130,23 +129,17 @@ class Runner:
                       "--metrics", metrics, "--save-weights", weights)
         return Run(metrics, weights)
 
-    def plan(self, name, form, optimizer, ranks, stage, batch):
-        """The .zplan of a configuration, as JSON."""
-        key = (name, form, optimizer, ranks, stage, batch)
-        return self.plans.get(key, lambda: self._plan(*key))
+    def stage3(self, name, form, ranks, batch):
+        """The IR of a step at stage 3, as zero-opt prints it."""
+        key = (name, form, ranks, batch)
+        return self.steps.get(key, lambda: self._stage3(*key))
 
-    def _plan(self, name, form, optimizer, ranks, stage, batch):
+    def _stage3(self, name, form, ranks, batch):
         m = model(name)
-        folder = self.tools.scratch / f"plan-{name}-{form}-{optimizer}-n{ranks}-s{stage}"
-        folder.mkdir()
-        hyper = m.loss_flags(optimizer)
-        lr = hyper.index("--lr")
-        del hyper[lr:lr + 2]  # an argument of the step, not part of the plan
-        self.tools.ok("zero-import", m.folder / f"{form}.onnx", "-o", folder / "m.mlir",
-                      *hyper, *m.dims(form, batch))
-        self.tools.ok("zero-compile", folder / "m.mlir", "-o", folder / "step.zplan",
-                      "--zero-stage", stage, "--ranks", ranks)
-        return zplan.read(folder / "step.zplan", folder)
+        step = self.tools.scratch / f"{name}-{form}-n{ranks}-b{batch}.mlir"
+        self.tools.ok("zero-import", m.folder / f"{form}.onnx", "-o", step, "--loss", m.reference["loss"],
+                      "--optimizer", "sgd", *m.dims(form, batch))
+        return self.tools.ok("zero-opt", "--zero-stage=3", f"--zero-ranks={ranks}", step).stdout
 
 
 class Cases:

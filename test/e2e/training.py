@@ -3,15 +3,13 @@
 # Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Against PyTorch, between stages, between rank counts, against the formulas."""
+import formulas
 import tensors
-import zplan
 from harness import Failure, model, require
 
 FORMS = {"ts_train": (1, 2, 4), "dynamo_noopt_dyn": (1, 2, 4), "dynamo_noopt": (1,)}
 STAGES = (0, 1, 2, 3)
 LOSS_TOLERANCE, WEIGHT_TOLERANCE = 1e-4, 1e-3
-# Bytes of optimizer state per parameter: momentum; two moments.
-STATE_BYTES = {"sgd": 4, "adamw": 8}
 
 
 def close(name, got, want, tolerance=LOSS_TOLERANCE):
@@ -75,11 +73,15 @@ def elements(m):
 
 def sends_as_the_formula(runner, name, form, optimizer, ranks, stage):
     m = model(name)
-    run = runner.train(name, form, optimizer, ranks, stage, m.reference["batch"] // ranks)
-    want = zplan.sent_formula(elements(m), ranks, stage)
-    for row in run.rows:
+    batch = m.reference["batch"] // ranks
+    psi, gathered = elements(m), None
+    if stage == 3:
+        gathered = formulas.gathered_elements(runner.stage3(name, form, ranks, batch))
+        require(psi <= gathered <= 2 * psi, f"stage 3 gathers {gathered} elements for {psi} parameters")
+    want = formulas.sent_bytes(psi, ranks, stage, gathered)
+    for row in runner.train(name, form, optimizer, ranks, stage, batch).rows:
         for kind, expected in want.items():
-            got = row["comm_bytes"].get(kind, 0)
+            got = row["comm_bytes"][kind]
             require(abs(got - expected) < 1, f"step {row['step']}: {kind} sends {got} bytes, formula {expected}")
 
 
@@ -95,18 +97,17 @@ def peak_as_planned(runner, name, form, optimizer, ranks, stage):
 
 def state_as_the_formula(runner, name, form, optimizer, ranks, stage):
     m = model(name)
-    plan = runner.plan(name, form, optimizer, ranks, stage, m.reference["batch"] // ranks)
-    held, padding = zplan.state_bytes(plan)
-    want = zplan.state_formula(elements(m), STATE_BYTES[optimizer], ranks, stage)
-    require(abs(held - padding - want) < 1,
-            f"state is {held} bytes, {padding} of them padding; formula {want}")
+    row = runner.train(name, form, optimizer, ranks, stage, m.reference["batch"] // ranks).rows[-1]
+    held, padding = sum(row["state_bytes"].values()), row["state_padding_bytes"]
+    want = formulas.state_bytes(elements(m), optimizer, ranks, stage)
+    require(abs(held - padding - want) < 1, f"state is {held} bytes, {padding} of them padding; formula {want}")
 
 
 def add_cases(cases, runner):
     for name in ("mlp", "cnn", "gpt2"):
         batch = model(name).reference["batch"]
         for form, all_ranks in FORMS.items():
-            for optimizer in STATE_BYTES:
+            for optimizer in formulas.OPTIMIZER_BYTES:
                 for ranks in all_ranks:
                     where = f"{name}/{form} {optimizer} ranks {ranks}"
                     for stage in STAGES:
@@ -114,11 +115,8 @@ def add_cases(cases, runner):
                         cases.add(f"pytorch {where} stage {stage}", close_to_pytorch, *args)
                         cases.add(f"peak {where} stage {stage}", peak_as_planned, *args)
                         cases.add(f"traffic {where} stage {stage}", sends_as_the_formula, *args)
+                        cases.add(f"state {where} stage {stage}", state_as_the_formula, *args)
                     cases.add(f"stages {where}", stages_agree, runner, name, form, optimizer, ranks, batch // ranks)
-        for optimizer in STATE_BYTES:
-            for stage in STAGES:
-                cases.add(f"state {name} {optimizer} ranks 4 stage {stage}", state_as_the_formula,
-                          runner, name, "ts_train", optimizer, 4, stage)
     for name in ("mlp", "gpt2"):  # BatchNorm's statistics make the cnn depend on the ranks
         for ranks, batch in ((3, 2), (5, 2), (8, 1)):
             for stage in STAGES:
