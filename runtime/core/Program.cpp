@@ -1,0 +1,272 @@
+//===- Program.cpp - Reading a program ------------------------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// From the bytes of a .zplan file to plain structs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Program.h"
+#include "runtime/core/Error.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+using namespace zrt;
+
+static std::string text(const flatbuffers::String *string) {
+  return string ? string->str() : std::string();
+}
+
+template <typename To, typename From>
+static std::vector<To> list(const flatbuffers::Vector<From> *vector) {
+  if (!vector)
+    return {};
+  return std::vector<To>(vector->begin(), vector->end());
+}
+
+static std::vector<std::string>
+strings(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>
+            *vector) {
+  std::vector<std::string> result;
+  if (vector)
+    for (const flatbuffers::String *string : *vector)
+      result.push_back(text(string));
+  return result;
+}
+
+/// Reads a vector of tables, each with `read`.
+template <typename To, typename Table, typename Read>
+static std::vector<To>
+tables(const flatbuffers::Vector<flatbuffers::Offset<Table>> *vector,
+       Read read) {
+  std::vector<To> result;
+  if (!vector)
+    return result;
+  result.reserve(vector->size());
+  for (const Table *table : *vector)
+    result.push_back(read(*table));
+  return result;
+}
+
+static Buffer readBuffer(const fb::Buffer &from) {
+  return {text(from.name()),
+          from.arena(),
+          from.offset(),
+          from.bytes(),
+          from.rank_stride(),
+          from.dtype(),
+          list<int64_t>(from.shape()),
+          from.kind(),
+          from.padding_bytes()};
+}
+
+static Parameter readParameter(const fb::Parameter &from) {
+  Parameter to;
+  to.name = text(from.name());
+  to.role = from.role();
+  to.buffer = from.buffer();
+  to.dtype = from.dtype();
+  to.shape = list<int64_t>(from.shape());
+  to.sharded = from.sharded();
+  to.chunkRows = from.chunk_rows();
+  to.init = from.init();
+  to.initFile = text(from.init_file());
+  to.initTensor = text(from.init_tensor());
+  to.of = text(from.of());
+  to.tied = strings(from.tied());
+  to.bytes = to.rowBytes = 0;
+  return to;
+}
+
+static Input readInput(const fb::Input &from) {
+  return {text(from.name()),
+          from.role(),
+          from.buffer(),
+          from.dtype(),
+          list<int64_t>(from.shape()),
+          from.has_range(),
+          from.has_ignore(),
+          from.min(),
+          from.max(),
+          from.ignore(),
+          0};
+}
+
+static Operand readOperand(const fb::Operand &from) {
+  return {from.buffer(),
+          {from.offset(), list<int64_t>(from.sizes()),
+           list<int64_t>(from.strides())}};
+}
+
+static Piece readPiece(const fb::Piece &from) {
+  if (from.elements() < 0 || from.chunk() < 0)
+    fail(ZRT_ERROR_FORMAT, "a collective has a negative size (",
+         from.elements(), " elements, chunk ", from.chunk(), ")");
+  return {from.source(), from.target(), uint64_t(from.elements()),
+          uint64_t(from.chunk())};
+}
+
+static Command readCommand(const fb::Command &from) {
+  Command to;
+  to.op = from.op();
+  to.callee = text(from.callee());
+  to.operands = tables<Operand>(from.operands(), readOperand);
+  to.attrs = tables<Attr>(from.attrs(), [](const fb::Attr &attr) {
+    return Attr{text(attr.name()), list<int64_t>(attr.ints()),
+                list<double>(attr.floats())};
+  });
+  to.pieces = tables<Piece>(from.pieces(), readPiece);
+  to.average = from.average();
+  to.stream = from.stream();
+  to.wait = list<uint32_t>(from.wait());
+  to.signal = from.signal();
+  to.location = text(from.location());
+  to.release = list<uint32_t>(from.release());
+  return to;
+}
+
+static void readTables(const fb::Program &from, Program &to) {
+  to.arenas = tables<Arena>(from.arenas(), [](const fb::Arena &arena) {
+    return Arena{arena.space(), arena.bytes(), arena.alignment()};
+  });
+  to.buffers = tables<Buffer>(from.buffers(), readBuffer);
+  to.parameters = tables<Parameter>(from.parameters(), readParameter);
+  to.inputs = tables<Input>(from.inputs(), readInput);
+  to.outputs = tables<Output>(from.outputs(), [](const fb::Output &output) {
+    return Output{text(output.name()), output.buffer(), output.across_ranks(),
+                  0};
+  });
+  to.constants =
+      tables<Constant>(from.constants(), [](const fb::Constant &constant) {
+        const auto *data = constant.data();
+        return Constant{constant.buffer(), data ? data->data() : nullptr,
+                        data ? data->size() : 0};
+      });
+  to.commands = tables<Command>(from.commands(), readCommand);
+}
+
+std::shared_ptr<const Program> Program::fromBytes(std::string bytes) {
+  auto program = std::make_shared<Program>();
+  program->bytes = std::move(bytes);
+  const auto *data = reinterpret_cast<const uint8_t *>(program->bytes.data());
+  size_t size = program->bytes.size();
+  // The identifier sits behind the root offset; the verifier reads it only
+  // after it checked that there is room.
+  if (size < 8 || !fb::ProgramBufferHasIdentifier(data))
+    fail(ZRT_ERROR_FORMAT, "not a zplan program (", size,
+         " bytes without the identifier ZPLN)");
+  flatbuffers::Verifier verifier(data, size, /*max_depth=*/64,
+                                 /*max_tables=*/100000000);
+  if (!fb::VerifyProgramBuffer(verifier))
+    fail(ZRT_ERROR_FORMAT, "the program is truncated or damaged (", size,
+         " bytes)");
+  const fb::Program &root = *fb::GetProgram(data);
+  if (root.version() != 1)
+    fail(ZRT_ERROR_FORMAT, "the program has format version ", root.version(),
+         "; this runtime reads version 1: compile it again");
+  program->name = text(root.name());
+  program->optimizer = text(root.optimizer());
+  program->target = text(root.target());
+  program->ranks = root.ranks();
+  program->stage = root.stage();
+  program->numStreams = std::max(1u, root.num_streams());
+  program->numEvents = root.num_events();
+  program->cpuFeatures = strings(root.cpu_features());
+  if (root.kernels())
+    program->kernels =
+        std::string_view(reinterpret_cast<const char *>(root.kernels()->data()),
+                         root.kernels()->size());
+  program->samplesPerRank = root.samples_per_rank();
+  program->flopsPerRank = root.flops_per_rank();
+  program->windowBytes = root.window_bytes();
+  readTables(root, *program);
+  checkProgram(*program);
+  return program;
+}
+
+std::shared_ptr<const Program> Program::fromFile(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    fail(ZRT_ERROR_IO, "cannot open ", path, ": ", std::strerror(errno));
+  std::string bytes((std::istreambuf_iterator<char>(file)),
+                    std::istreambuf_iterator<char>());
+  if (file.bad())
+    fail(ZRT_ERROR_IO, "cannot read ", path, ": ", std::strerror(errno));
+  try {
+    return fromBytes(std::move(bytes));
+  } catch (const Error &error) {
+    fail(error.code(), path, ": ", error.what());
+  }
+}
+
+uint64_t Parameter::shardBegin(uint32_t rank) const {
+  return sharded ? std::min(bytes, rank * uint64_t(chunkRows) * rowBytes) : 0;
+}
+
+uint64_t Parameter::shardBytes(uint32_t rank) const {
+  return sharded ? std::min(bytes - shardBegin(rank),
+                            uint64_t(chunkRows) * rowBytes)
+                 : bytes;
+}
+
+std::vector<int64_t> Command::ints(std::string_view name) const {
+  for (const Attr &attr : attrs)
+    if (attr.name == name)
+      return attr.ints;
+  return {};
+}
+
+const char *zrt::opName(fb::Op op) {
+  static const char *const names[] = {
+      "launch",     "call", "all_gather", "reduce_scatter",
+      "all_reduce", "copy", "fill"};
+  auto index = static_cast<size_t>(op);
+  return index < std::size(names) ? names[index] : "unknown";
+}
+
+uint64_t Program::plannedBytes(fb::Space space) const {
+  uint64_t bytes = 0;
+  for (const Arena &arena : arenas)
+    if (arena.space == space)
+      bytes += arena.bytes;
+  return bytes;
+}
+
+uint64_t Program::kindBytes(fb::Kind kind, uint64_t &padding) const {
+  std::vector<const Buffer *> sorted;
+  for (const Buffer &buffer : buffers)
+    if (buffer.kind == kind)
+      sorted.push_back(&buffer);
+  // By address, the longer first: a view of another buffer's storage follows
+  // the buffer that holds it, and counts for nothing.
+  std::sort(sorted.begin(), sorted.end(), [](const Buffer *a, const Buffer *b) {
+    if (a->arena != b->arena)
+      return a->arena < b->arena;
+    if (a->offset != b->offset)
+      return a->offset < b->offset;
+    return a->bytes > b->bytes;
+  });
+  uint64_t bytes = 0, reach = 0;
+  uint32_t arena = 0;
+  padding = 0;
+  for (const Buffer *buffer : sorted) {
+    if (buffer->arena != arena) {
+      arena = buffer->arena;
+      reach = 0;
+    }
+    if (buffer->end(0) <= reach)
+      continue;
+    bytes += buffer->end(0) - std::max(reach, buffer->begin(0));
+    padding += buffer->paddingBytes;
+    reach = buffer->end(0);
+  }
+  return bytes;
+}

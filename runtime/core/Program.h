@@ -1,0 +1,166 @@
+//===- Program.h - A loaded program ---------------------------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The tables of a .zplan file as plain structs. A Program that exists has
+// passed both checks: FlatBuffers' verifier (the bytes are well formed) and
+// checkProgram (indices, bounds and shapes are consistent), so the executor
+// needs no further ones.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_RT_CORE_PROGRAM_H
+#define ZERO_RT_CORE_PROGRAM_H
+
+#include "runtime/core/Layout.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zrt {
+
+struct Arena {
+  fb::Space space;
+  uint64_t bytes; // of one rank
+  uint32_t alignment;
+};
+
+/// Address on rank r: the rank's arena + offset + r * rankStride.
+struct Buffer {
+  std::string name;
+  uint32_t arena;
+  uint64_t offset;
+  uint64_t bytes;
+  uint64_t rankStride;
+  fb::DType dtype;
+  std::vector<int64_t> shape;
+  fb::Kind kind;
+  uint64_t paddingBytes;
+
+  uint64_t begin(uint32_t rank) const { return offset + rank * rankStride; }
+  uint64_t end(uint32_t rank) const { return begin(rank) + bytes; }
+};
+
+struct Parameter {
+  std::string name;
+  fb::ParamRole role;
+  uint32_t buffer;
+  fb::DType dtype;
+  std::vector<int64_t> shape; // logical
+  bool sharded;
+  int64_t chunkRows;
+  fb::Init init;
+  std::string initFile, initTensor, of;
+  std::vector<std::string> tied;
+  std::vector<const char *> tiedNames; // of `tied`, for the C interface
+  uint64_t bytes;                      // of the logical tensor
+  uint64_t rowBytes;                   // of one row of dim 0
+
+  /// Bytes of the logical tensor that a rank holds, and where they begin.
+  uint64_t shardBegin(uint32_t rank) const;
+  uint64_t shardBytes(uint32_t rank) const;
+};
+
+struct Input {
+  std::string name;
+  fb::InputRole role;
+  uint32_t buffer;
+  fb::DType dtype;
+  std::vector<int64_t> shape;
+  bool hasRange, hasIgnore;
+  int64_t min, max, ignore;
+  uint64_t bytes;
+};
+
+struct Output {
+  std::string name;
+  uint32_t buffer;
+  fb::AcrossRanks across;
+  uint64_t elements;
+};
+
+struct Constant {
+  uint32_t buffer;
+  const uint8_t *data;
+  uint64_t bytes;
+};
+
+struct Operand {
+  uint32_t buffer;
+  View view;
+};
+
+struct Attr {
+  std::string name;
+  std::vector<int64_t> ints;
+  std::vector<double> floats;
+};
+
+struct Piece {
+  uint32_t source, target;
+  uint64_t elements, chunk;
+};
+
+struct Command {
+  fb::Op op;
+  std::string callee;
+  std::vector<Operand> operands;
+  std::vector<Attr> attrs;
+  std::vector<Piece> pieces;
+  bool average;
+  uint32_t stream;
+  std::vector<uint32_t> wait;
+  int32_t signal;
+  std::string location;
+  std::vector<uint32_t> release;
+
+  /// The attribute's integers; empty if absent.
+  std::vector<int64_t> ints(std::string_view name) const;
+  bool isCollective() const {
+    return op == fb::Op_AllGather || op == fb::Op_ReduceScatter ||
+           op == fb::Op_AllReduce;
+  }
+};
+
+/// "launch", "all_gather", ...
+const char *opName(fb::Op op);
+
+struct Program {
+  std::string bytes; // the file: constants and kernels point into it
+  std::string name, optimizer, target;
+  uint32_t ranks, stage, numStreams, numEvents;
+  std::vector<Arena> arenas;
+  std::vector<Buffer> buffers;
+  std::vector<Parameter> parameters;
+  std::vector<Input> inputs;
+  std::vector<Output> outputs;
+  std::vector<Constant> constants;
+  std::vector<Command> commands;
+  std::vector<std::string> cpuFeatures;
+  std::string_view kernels;
+  int64_t samplesPerRank;
+  double flopsPerRank;
+  uint64_t windowBytes;
+
+  /// Reads and checks a program; throws Error.
+  static std::shared_ptr<const Program> fromBytes(std::string bytes);
+  static std::shared_ptr<const Program> fromFile(const std::string &path);
+
+  uint64_t plannedBytes(fb::Space space) const;
+  /// Storage of one rank under buffers of a kind, and the padding in it.
+  uint64_t kindBytes(fb::Kind kind, uint64_t &padding) const;
+};
+
+/// Second half of loading: everything an executor relies on. Throws Error.
+void checkProgram(Program &program);
+
+} // namespace zrt
+
+#endif // ZERO_RT_CORE_PROGRAM_H

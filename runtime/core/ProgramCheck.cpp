@@ -1,0 +1,403 @@
+//===- ProgramCheck.cpp - Consistency of a program ------------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What FlatBuffers' verifier cannot know: that indices are in range, buffers
+// inside their arenas, views inside their buffers, collectives cover their
+// tensors, and waits have an earlier signal. Each violation is an Error that
+// names the table entry.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Error.h"
+#include "runtime/core/Program.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+using namespace zrt;
+
+namespace {
+/// Ranks are threads, so a plan for more is not for this runtime.
+constexpr uint32_t maxRanks = 1024;
+/// What the tensor library can address.
+constexpr size_t maxDims = 12;
+
+class Checker {
+public:
+  explicit Checker(Program &program) : program(program) {}
+  void run();
+
+private:
+  void checkArena(size_t index);
+  void checkBuffer(const Buffer &buffer);
+  void checkParameter(Parameter &parameter);
+  void checkInput(Input &input);
+  void checkOutput(Output &output);
+  void checkConstant(const Constant &constant);
+  void checkCommand(size_t index);
+  void checkEvents(const Command &command);
+  void checkOperand(const Command &command, size_t index);
+  void checkLaunch(const Command &command);
+  void checkCopy(const Command &command);
+  void checkCollective(const Command &command);
+  void checkPieceBounds(const Command &command, const Piece &piece);
+  void checkInPlace(const Command &command);
+  void checkPiecesDisjoint(const Command &command);
+  void checkRelease(const Command &command);
+
+  template <typename... Parts>
+  [[noreturn]] void bad(const Parts &...parts) {
+    fail(ZRT_ERROR_FORMAT, where, parts...);
+  }
+  /// The buffer of an index from the file.
+  const Buffer &bufferAt(uint32_t index) {
+    if (index >= program.buffers.size())
+      bad("buffer ", index, " does not exist: the program has ",
+          program.buffers.size());
+    return program.buffers[index];
+  }
+  /// Bytes of a shape of elements, which must be inside `buffer`.
+  uint64_t bytesInside(const std::vector<int64_t> &shape, fb::DType dtype,
+                       const Buffer &buffer);
+
+  Program &program;
+  std::string where; // the table entry being checked: "input x: "
+  std::set<uint32_t> signaled;
+};
+} // namespace
+
+uint64_t Checker::bytesInside(const std::vector<int64_t> &shape,
+                              fb::DType dtype, const Buffer &buffer) {
+  if (dtype != buffer.dtype)
+    bad("has type ", dtypeName(dtype), " but its buffer ", buffer.name, " has ",
+        dtypeName(buffer.dtype));
+  std::optional<uint64_t> count = elementCount(shape);
+  std::optional<uint64_t> bytes =
+      count ? checkedMul(*count, elementBytes(dtype)) : count;
+  if (!bytes)
+    bad("its shape is negative or overflows");
+  if (*bytes > buffer.bytes)
+    bad("needs ", *bytes, " bytes but its buffer ", buffer.name, " has ",
+        buffer.bytes);
+  return *bytes;
+}
+
+void Checker::checkArena(size_t index) {
+  const Arena &arena = program.arenas[index];
+  where = "arena " + std::to_string(index) + ": ";
+  if (arena.space > fb::Space_MAX)
+    bad("unknown memory space ", int(arena.space));
+  if (arena.space == fb::Space_Disk)
+    bad("this runtime has no disk space");
+  bool powerOfTwo = (arena.alignment & (arena.alignment - 1)) == 0;
+  if (arena.alignment == 0 || !powerOfTwo || arena.alignment > 4096)
+    bad("alignment ", arena.alignment, " is not a power of two up to 4096");
+}
+
+void Checker::checkBuffer(const Buffer &buffer) {
+  where = "buffer " + buffer.name + ": ";
+  if (buffer.arena >= program.arenas.size())
+    bad("arena ", buffer.arena, " does not exist: the program has ",
+        program.arenas.size());
+  uint64_t element = elementBytes(buffer.dtype);
+  if (!element)
+    bad("unknown element type ", int(buffer.dtype));
+  if (buffer.kind > fb::Kind_MAX)
+    bad("unknown kind ", int(buffer.kind));
+  if (buffer.offset % element || buffer.rankStride % element)
+    bad("is not aligned to its elements (offset ", buffer.offset,
+        ", rank stride ", buffer.rankStride, ")");
+  std::optional<uint64_t> end =
+      checkedMul(buffer.rankStride, program.ranks - 1);
+  end = end ? checkedAdd(*end, buffer.offset) : end;
+  end = end ? checkedAdd(*end, buffer.bytes) : end;
+  uint64_t size = program.arenas[buffer.arena].bytes;
+  if (!end || *end > size)
+    bad("ends outside its arena (offset ", buffer.offset, ", ", buffer.bytes,
+        " bytes, rank stride ", buffer.rankStride, "; the arena has ", size,
+        " bytes)");
+  bytesInside(buffer.shape, buffer.dtype, buffer);
+  if (buffer.paddingBytes > buffer.bytes)
+    bad("has more padding (", buffer.paddingBytes, " bytes) than bytes (",
+        buffer.bytes, ")");
+}
+
+void Checker::checkParameter(Parameter &parameter) {
+  where = "parameter " + parameter.name + ": ";
+  const Buffer &buffer = bufferAt(parameter.buffer);
+  if (parameter.role > fb::ParamRole_MAX || parameter.init > fb::Init_MAX)
+    bad("unknown role ", int(parameter.role), " or init ", int(parameter.init));
+  if (parameter.sharded && parameter.role == fb::ParamRole_Buffer)
+    bad("is a buffer of each rank and cannot be sharded");
+  for (const std::string &name : parameter.tied)
+    parameter.tiedNames.push_back(name.c_str());
+  if (!parameter.sharded) {
+    parameter.bytes = bytesInside(parameter.shape, parameter.dtype, buffer);
+    parameter.rowBytes = parameter.bytes;
+    return;
+  }
+  if (parameter.shape.empty() || parameter.shape[0] < 0)
+    bad("a sharded parameter needs a first dimension");
+  std::vector<int64_t> local = parameter.shape;
+  local[0] = 1;
+  parameter.rowBytes = bytesInside(local, parameter.dtype, buffer);
+  local[0] = parameter.chunkRows;
+  bytesInside(local, parameter.dtype, buffer);
+  std::optional<uint64_t> held = checkedMul(parameter.chunkRows, program.ranks);
+  if (!held || *held < uint64_t(parameter.shape[0]))
+    bad(parameter.chunkRows, " rows on each of ", program.ranks,
+        " ranks do not hold its ", parameter.shape[0], " rows");
+  std::optional<uint64_t> bytes =
+      checkedMul(parameter.shape[0], parameter.rowBytes);
+  if (!bytes || !checkedMul(*held, parameter.rowBytes))
+    bad("its size overflows");
+  parameter.bytes = *bytes;
+}
+
+void Checker::checkInput(Input &input) {
+  where = "input " + input.name + ": ";
+  if (input.role > fb::InputRole_MAX)
+    bad("unknown role ", int(input.role));
+  const Buffer &buffer = bufferAt(input.buffer);
+  input.bytes = bytesInside(input.shape, input.dtype, buffer);
+  if ((input.hasRange || input.hasIgnore) && isFloat(input.dtype))
+    bad("a range is only for integers, not ", dtypeName(input.dtype));
+}
+
+void Checker::checkOutput(Output &output) {
+  where = "output " + output.name + ": ";
+  if (output.across > fb::AcrossRanks_MAX)
+    bad("unknown rule across ranks ", int(output.across));
+  const Buffer &buffer = bufferAt(output.buffer);
+  if (buffer.dtype == fb::DType_F16 || buffer.dtype == fb::DType_BF16)
+    bad("an output of type ", dtypeName(buffer.dtype), " cannot be read");
+  output.elements = *elementCount(buffer.shape);
+}
+
+void Checker::checkConstant(const Constant &constant) {
+  where = "constant: ";
+  const Buffer &buffer = bufferAt(constant.buffer);
+  if (constant.bytes > buffer.bytes)
+    bad("has ", constant.bytes, " bytes but its buffer ", buffer.name, " has ",
+        buffer.bytes);
+}
+
+void Checker::checkOperand(const Command &command, size_t index) {
+  const Operand &operand = command.operands[index];
+  const Buffer &buffer = bufferAt(operand.buffer);
+  const View &view = operand.view;
+  if (view.sizes.size() != view.strides.size())
+    bad("operand ", index, " has ", view.sizes.size(), " sizes but ",
+        view.strides.size(), " strides");
+  if (view.sizes.size() > maxDims)
+    bad("operand ", index, " has ", view.sizes.size(),
+        " dimensions; the most is ", maxDims);
+  std::optional<uint64_t> extent = viewExtent(view);
+  std::optional<uint64_t> bytes =
+      extent ? checkedMul(*extent, elementBytes(buffer.dtype)) : extent;
+  std::optional<uint64_t> count = elementCount(view.sizes);
+  if (!bytes || !count || *count > uint64_t(INT64_MAX) / 8)
+    bad("operand ", index, " has a negative or overflowing size");
+  if (*bytes > buffer.bytes)
+    bad("operand ", index, " reaches to byte ", *bytes, " of buffer ",
+        buffer.name, ", which has ", buffer.bytes);
+}
+
+void Checker::checkLaunch(const Command &command) {
+  if (command.callee.empty())
+    bad("has no kernel name");
+  for (size_t index = 0; index < command.operands.size(); ++index)
+    if (!isContiguous(command.operands[index].view))
+      bad("operand ", index, " is strided; kernels take contiguous buffers");
+}
+
+void Checker::checkCopy(const Command &command) {
+  bool copy = command.op == fb::Op_Copy;
+  size_t expected = copy ? 2 : 1;
+  if (command.operands.size() != expected)
+    bad("has ", command.operands.size(), " operands instead of ", expected);
+  const View &to = command.operands.back().view;
+  if (overlapsItself(to))
+    bad("writes an element more than once");
+  if (!copy)
+    return;
+  const View &from = command.operands[0].view;
+  fb::DType fromType = bufferAt(command.operands[0].buffer).dtype;
+  fb::DType toType = bufferAt(command.operands[1].buffer).dtype;
+  if (fromType != toType)
+    bad("copies ", dtypeName(fromType), " to ", dtypeName(toType));
+  bool sameCount = elementCount(from.sizes) == elementCount(to.sizes);
+  bool flat = isContiguous(from) && isContiguous(to);
+  if (!sameCount || (!flat && from.sizes != to.sizes))
+    bad("copies between different shapes");
+}
+
+void Checker::checkPieceBounds(const Command &command, const Piece &piece) {
+  const Buffer &source = bufferAt(piece.source);
+  const Buffer &target = bufferAt(piece.target);
+  if (source.dtype != target.dtype)
+    bad("source ", source.name, " is ", dtypeName(source.dtype), ", target ",
+        target.name, " ", dtypeName(target.dtype));
+  uint64_t element = elementBytes(source.dtype);
+  std::optional<uint64_t> chunk = checkedMul(piece.chunk, element);
+  std::optional<uint64_t> padded =
+      chunk ? checkedMul(*chunk, program.ranks) : chunk;
+  std::optional<uint64_t> whole = checkedMul(piece.elements, element);
+  if (!padded || !whole)
+    bad("the size of ", source.name, " overflows");
+  if (command.op == fb::Op_AllReduce ? *chunk != *whole : *padded < *whole)
+    bad("chunks of ", piece.chunk, " elements on ", program.ranks,
+        " ranks do not hold the ", piece.elements, " of ", source.name);
+  uint64_t read = command.op == fb::Op_AllGather ? *chunk : *whole;
+  uint64_t written = command.op == fb::Op_AllGather ? *padded : *chunk;
+  if (read > source.bytes || written > target.bytes)
+    bad("reads ", read, " bytes of ", source.name, " (", source.bytes,
+        ") and writes ", written, " of ", target.name, " (", target.bytes, ")");
+  bool reduces = command.op != fb::Op_AllGather;
+  if (reduces && source.dtype != fb::DType_F32 && source.dtype != fb::DType_F64)
+    bad("cannot reduce elements of type ", dtypeName(source.dtype),
+        "; f32 and f64 are supported");
+}
+
+/// Source and target of one piece may share storage only where no rank then
+/// overwrites what another still reads: all_reduce exactly in place, and the
+/// others with the shard at its own place in the whole.
+void Checker::checkInPlace(const Command &command) {
+  for (const Piece &piece : command.pieces) {
+    const Buffer &source = bufferAt(piece.source);
+    const Buffer &target = bufferAt(piece.target);
+    if (source.arena != target.arena)
+      continue;
+    uint64_t chunk = piece.chunk * elementBytes(source.dtype);
+    for (uint32_t rank = 0; rank < program.ranks; ++rank) {
+      bool overlap = source.begin(rank) < target.end(rank) &&
+                     target.begin(rank) < source.end(rank);
+      uint64_t from = source.begin(rank), to = target.begin(rank);
+      if (command.op == fb::Op_AllGather)
+        to += rank * chunk;
+      else if (command.op == fb::Op_ReduceScatter)
+        from += rank * chunk;
+      if (overlap && from != to)
+        bad("source ", source.name, " and target ", target.name,
+            " overlap, but the shard is not at its place in the whole");
+    }
+  }
+}
+
+/// Ranks work on a bucket's pieces in their own time, so what one piece writes
+/// no other may touch.
+void Checker::checkPiecesDisjoint(const Command &command) {
+  struct Use {
+    uint32_t arena;
+    uint64_t begin, end; // over all ranks
+    const Piece *piece;
+    bool written;
+  };
+  std::vector<Use> uses;
+  for (const Piece &piece : command.pieces)
+    for (bool written : {false, true}) {
+      const Buffer &buffer = bufferAt(written ? piece.target : piece.source);
+      uses.push_back({buffer.arena, buffer.begin(0),
+                      buffer.end(program.ranks - 1), &piece, written});
+    }
+  std::sort(uses.begin(), uses.end(), [](const Use &a, const Use &b) {
+    return std::tie(a.arena, a.begin) < std::tie(b.arena, b.begin);
+  });
+  for (size_t i = 0; i < uses.size(); ++i)
+    for (size_t j = i + 1; j < uses.size(); ++j) {
+      const Use &a = uses[i], &b = uses[j];
+      if (a.arena != b.arena || b.begin >= a.end)
+        break;
+      if (a.piece != b.piece && (a.written || b.written))
+        bad("two tensors of the bucket share storage: ",
+            bufferAt(a.piece->target).name, " and ",
+            bufferAt(b.piece->target).name);
+    }
+}
+
+void Checker::checkCollective(const Command &command) {
+  if (command.pieces.empty())
+    bad("has nothing to communicate");
+  if (command.op == fb::Op_AllGather && command.average)
+    bad("an all_gather cannot average");
+  for (const Piece &piece : command.pieces)
+    checkPieceBounds(command, piece);
+  checkInPlace(command);
+  checkPiecesDisjoint(command);
+}
+
+void Checker::checkEvents(const Command &command) {
+  if (command.stream >= program.numStreams)
+    bad("stream ", command.stream, " does not exist: the program has ",
+        program.numStreams);
+  for (uint32_t event : command.wait)
+    if (!signaled.count(event))
+      bad("waits for event ", event, ", which no earlier command signals");
+  if (command.signal >= 0) {
+    if (uint32_t(command.signal) >= program.numEvents)
+      bad("event ", command.signal, " does not exist: the program has ",
+          program.numEvents);
+    signaled.insert(command.signal);
+  }
+}
+
+void Checker::checkRelease(const Command &command) {
+  for (uint32_t index : command.release) {
+    const Buffer &released = bufferAt(index);
+    for (const Parameter &parameter : program.parameters) {
+      const Buffer &held = program.buffers[parameter.buffer];
+      if (held.arena == released.arena && held.begin(0) < released.end(0) &&
+          released.begin(0) < held.end(0))
+        bad("releases ", released.name, ", which holds parameter ",
+            parameter.name);
+    }
+  }
+}
+
+void Checker::checkCommand(size_t index) {
+  const Command &command = program.commands[index];
+  where = "command " + std::to_string(index) + " (" + opName(command.op) +
+          (command.callee.empty() ? "" : " " + command.callee) + "): ";
+  if (command.op > fb::Op_MAX)
+    bad("unknown operation ", int(command.op));
+  checkEvents(command);
+  for (size_t operand = 0; operand < command.operands.size(); ++operand)
+    checkOperand(command, operand);
+  if (command.isCollective())
+    checkCollective(command);
+  else if (!command.pieces.empty())
+    bad("only collectives have pieces");
+  else if (command.op == fb::Op_Launch)
+    checkLaunch(command);
+  else if (command.op != fb::Op_Call)
+    checkCopy(command);
+  checkRelease(command);
+}
+
+void Checker::run() {
+  if (program.ranks < 1 || program.ranks > maxRanks)
+    bad("the program is for ", program.ranks, " ranks; 1 to ", maxRanks,
+        " are possible");
+  for (size_t index = 0; index < program.arenas.size(); ++index)
+    checkArena(index);
+  for (const Buffer &buffer : program.buffers)
+    checkBuffer(buffer);
+  for (Parameter &parameter : program.parameters)
+    checkParameter(parameter);
+  for (Input &input : program.inputs)
+    checkInput(input);
+  for (Output &output : program.outputs)
+    checkOutput(output);
+  for (const Constant &constant : program.constants)
+    checkConstant(constant);
+  for (size_t index = 0; index < program.commands.size(); ++index)
+    checkCommand(index);
+}
+
+void zrt::checkProgram(Program &program) { Checker(program).run(); }

@@ -1,0 +1,338 @@
+//===- CApi.cpp - The C interface -----------------------------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Turns exceptions into statuses and the runtime's tables into C structs;
+// nothing else.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Error.h"
+#include "runtime/host/Session.h"
+#include "zero-rt/zero-rt.h"
+
+#include <algorithm>
+#include <new>
+
+using namespace zrt;
+
+struct zrt_program {
+  std::shared_ptr<const Program> program;
+};
+
+struct zrt_session {
+  host::Session session;
+};
+
+// The C enumerations repeat the numbers of the file format.
+static_assert(int(ZRT_DISK) == fb::Space_Disk &&
+              int(ZRT_BOOL) == fb::DType_Bool &&
+              int(ZRT_KIND_PERSISTENT) == fb::Kind_Persistent &&
+              int(ZRT_BUFFER) == fb::ParamRole_Buffer &&
+              int(ZRT_INIT_ONES) == fb::Init_Ones &&
+              int(ZRT_INPUT_STEP) == fb::InputRole_Step &&
+              int(ZRT_SUM) == fb::AcrossRanks_Sum);
+
+static thread_local std::string lastError;
+
+/// Runs `body`; an exception becomes a status and the thread's last error.
+template <typename Body>
+static zrt_status guarded(Body body) noexcept {
+  try {
+    body();
+    return ZRT_OK;
+  } catch (const Error &error) {
+    lastError = error.what();
+    return error.code();
+  } catch (const std::bad_alloc &) {
+    lastError = "out of memory";
+    return ZRT_ERROR_MEMORY;
+  } catch (const dnnl::error &error) {
+    lastError = std::string("oneDNN: ") + error.message;
+    return ZRT_ERROR_EXECUTION;
+  } catch (const std::exception &error) {
+    lastError = error.what();
+    return ZRT_ERROR_EXECUTION;
+  }
+}
+
+static void require(const void *pointer, const char *what) {
+  if (!pointer)
+    fail(ZRT_ERROR_ARGUMENT, what, " is NULL");
+}
+
+template <typename T>
+static const T &entry(const zrt_program *program,
+                      std::vector<T> Program::*table, uint32_t index,
+                      const void *info, const char *what) {
+  require(program, "the program");
+  require(info, "the result");
+  const std::vector<T> &entries = *program->program.*table;
+  if (index >= entries.size())
+    fail(ZRT_ERROR_ARGUMENT, what, " ", index,
+         " does not exist: the program has ", entries.size());
+  return entries[index];
+}
+
+template <typename T>
+static int64_t find(const zrt_program *program, std::vector<T> Program::*table,
+                    const char *name) {
+  if (!program || !name)
+    return -1;
+  const std::vector<T> &entries = *program->program.*table;
+  for (size_t index = 0; index < entries.size(); ++index)
+    if (entries[index].name == name)
+      return int64_t(index);
+  return -1;
+}
+
+const char *zrt_last_error(void) { return lastError.c_str(); }
+
+zrt_status zrt_program_load_file(const char *path, zrt_program **program) {
+  return guarded([&] {
+    require(program, "the result");
+    *program = nullptr;
+    require(path, "the path");
+    *program = new zrt_program{Program::fromFile(path)};
+  });
+}
+
+zrt_status zrt_program_load_bytes(const void *data, size_t bytes,
+                                  zrt_program **program) {
+  return guarded([&] {
+    require(program, "the result");
+    *program = nullptr;
+    require(data, "the data");
+    *program = new zrt_program{Program::fromBytes(
+        std::string(static_cast<const char *>(data), bytes))};
+  });
+}
+
+void zrt_program_destroy(zrt_program *program) { delete program; }
+
+zrt_status zrt_program_get_info(const zrt_program *program,
+                                zrt_program_info *info) {
+  return guarded([&] {
+    require(program, "the program");
+    require(info, "the result");
+    const Program &from = *program->program;
+    *info = {from.name.c_str(),
+             from.optimizer.c_str(),
+             from.target.c_str(),
+             from.ranks,
+             from.stage,
+             uint32_t(from.parameters.size()),
+             uint32_t(from.inputs.size()),
+             uint32_t(from.outputs.size()),
+             uint32_t(from.arenas.size()),
+             uint32_t(from.commands.size()),
+             from.samplesPerRank,
+             from.flopsPerRank,
+             from.windowBytes};
+  });
+}
+
+zrt_status zrt_program_get_parameter(const zrt_program *program, uint32_t index,
+                                     zrt_parameter_info *info) {
+  return guarded([&] {
+    const Parameter &from =
+        entry(program, &Program::parameters, index, info, "parameter");
+    *info = {from.name.c_str(),
+             zrt_parameter_role(from.role),
+             zrt_dtype(from.dtype),
+             from.shape.data(),
+             uint32_t(from.shape.size()),
+             from.bytes,
+             from.sharded,
+             from.chunkRows,
+             zrt_init(from.init),
+             from.initFile.c_str(),
+             from.initTensor.c_str(),
+             from.of.c_str(),
+             from.tiedNames.data(),
+             uint32_t(from.tied.size())};
+  });
+}
+
+zrt_status zrt_program_get_input(const zrt_program *program, uint32_t index,
+                                 zrt_input_info *info) {
+  return guarded([&] {
+    const Input &from = entry(program, &Program::inputs, index, info, "input");
+    *info = {from.name.c_str(),
+             zrt_input_role(from.role),
+             zrt_dtype(from.dtype),
+             from.shape.data(),
+             uint32_t(from.shape.size()),
+             from.bytes,
+             from.hasRange,
+             from.min,
+             from.max,
+             from.hasIgnore,
+             from.ignore};
+  });
+}
+
+zrt_status zrt_program_get_output(const zrt_program *program, uint32_t index,
+                                  zrt_output_info *info) {
+  return guarded([&] {
+    const Output &from =
+        entry(program, &Program::outputs, index, info, "output");
+    const Buffer &buffer = program->program->buffers[from.buffer];
+    *info = {from.name.c_str(),
+             zrt_dtype(buffer.dtype),
+             buffer.shape.data(),
+             uint32_t(buffer.shape.size()),
+             from.elements,
+             from.elements * elementBytes(buffer.dtype),
+             zrt_across_ranks(from.across)};
+  });
+}
+
+zrt_status zrt_program_get_arena(const zrt_program *program, uint32_t index,
+                                 zrt_arena_info *info) {
+  return guarded([&] {
+    const Arena &from = entry(program, &Program::arenas, index, info, "arena");
+    *info = {zrt_space(from.space), from.bytes, from.alignment};
+  });
+}
+
+zrt_status zrt_program_get_command(const zrt_program *program, uint32_t index,
+                                   zrt_command_info *info) {
+  return guarded([&] {
+    const Command &from =
+        entry(program, &Program::commands, index, info, "command");
+    *info = {opName(from.op), from.callee.c_str(), from.location.c_str()};
+  });
+}
+
+int64_t zrt_program_find_parameter(const zrt_program *program,
+                                   const char *name) {
+  int64_t found = find(program, &Program::parameters, name);
+  if (found >= 0 || !program || !name)
+    return found;
+  const std::vector<Parameter> &parameters = program->program->parameters;
+  for (size_t index = 0; index < parameters.size(); ++index) {
+    const std::vector<std::string> &tied = parameters[index].tied;
+    if (std::find(tied.begin(), tied.end(), name) != tied.end())
+      return int64_t(index);
+  }
+  return -1;
+}
+
+int64_t zrt_program_find_input(const zrt_program *program, const char *name) {
+  return find(program, &Program::inputs, name);
+}
+
+int64_t zrt_program_find_output(const zrt_program *program, const char *name) {
+  return find(program, &Program::outputs, name);
+}
+
+uint64_t zrt_program_planned_bytes(const zrt_program *program,
+                                   zrt_space space) {
+  return program ? program->program->plannedBytes(fb::Space(space)) : 0;
+}
+
+uint64_t zrt_program_kind_bytes(const zrt_program *program, zrt_kind kind,
+                                uint64_t *padding) {
+  uint64_t ignored;
+  uint64_t &out = padding ? *padding : ignored;
+  out = 0;
+  return program ? program->program->kindBytes(fb::Kind(kind), out) : 0;
+}
+
+zrt_status zrt_session_create(const zrt_program *program,
+                              const zrt_session_options *options,
+                              zrt_session **session) {
+  return guarded([&] {
+    require(session, "the result");
+    *session = nullptr;
+    require(program, "the program");
+    zrt_session_options defaults = {};
+    *session =
+        new zrt_session{{program->program, options ? *options : defaults}};
+  });
+}
+
+void zrt_session_destroy(zrt_session *session) { delete session; }
+
+zrt_status zrt_session_set_parameter(zrt_session *session, uint32_t index,
+                                     const void *data, size_t bytes) {
+  return guarded([&] {
+    require(session, "the session");
+    require(data, "the data");
+    session->session.setParameter(index, data, bytes);
+  });
+}
+
+zrt_status zrt_session_get_parameter(const zrt_session *session, uint32_t index,
+                                     void *data, size_t bytes) {
+  return guarded([&] {
+    require(session, "the session");
+    require(data, "the result");
+    session->session.getParameter(index, data, bytes);
+  });
+}
+
+zrt_status zrt_session_set_input(zrt_session *session, uint32_t index, int rank,
+                                 const void *data, size_t bytes) {
+  return guarded([&] {
+    require(session, "the session");
+    require(data, "the data");
+    session->session.setInput(index, rank, data, bytes);
+  });
+}
+
+zrt_status zrt_session_step(zrt_session *session) {
+  return guarded([&] {
+    require(session, "the session");
+    session->session.step();
+  });
+}
+
+zrt_status zrt_session_read_output(const zrt_session *session, uint32_t index,
+                                   double *values, size_t count) {
+  return guarded([&] {
+    require(session, "the session");
+    require(values, "the result");
+    session->session.readOutput(index, values, count);
+  });
+}
+
+zrt_status zrt_session_read_output_of_rank(const zrt_session *session,
+                                           uint32_t index, uint32_t rank,
+                                           void *data, size_t bytes) {
+  return guarded([&] {
+    require(session, "the session");
+    require(data, "the result");
+    session->session.readOutputOfRank(index, rank, data, bytes);
+  });
+}
+
+zrt_status zrt_session_get_counters(const zrt_session *session,
+                                    zrt_counters *counters) {
+  return guarded([&] {
+    require(session, "the session");
+    require(counters, "the result");
+    *counters = session->session.counters();
+  });
+}
+
+zrt_status zrt_session_reset_counters(zrt_session *session) {
+  return guarded([&] {
+    require(session, "the session");
+    session->session.resetCounters();
+  });
+}
+
+zrt_status zrt_session_command_ms(const zrt_session *session, uint32_t rank,
+                                  double *ms, size_t count) {
+  return guarded([&] {
+    require(session, "the session");
+    require(ms, "the result");
+    session->session.commandMs(rank, ms, count);
+  });
+}

@@ -1,0 +1,150 @@
+//===- LibraryCall.cpp - Library functions of call commands ---------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// See LibraryCall.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/host/LibraryCall.h"
+#include "runtime/core/Error.h"
+
+#include <sstream>
+
+using namespace zrt;
+
+dnnl::primitive_attr zrt::primitiveAttr() {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attr;
+}
+
+Place LibraryCall::scratch(uint64_t bytes) {
+  Place place{Place::ScratchBase, 0, scratchBytes};
+  scratchBytes += (bytes + 63) / 64 * 64;
+  return place;
+}
+
+void LibraryCall::addCopy(const View &from, Place fromPlace, const View &to,
+                          Place toPlace) {
+  LibraryStep step;
+  step.copy.emplace(from, to, sizeof(float));
+  step.from = fromPlace;
+  step.to = toPlace;
+  steps.push_back(std::move(step));
+}
+
+void LibraryCall::addPrimitive(const dnnl::primitive &primitive,
+                               const dnnl::memory::desc &scratchpad,
+                               std::vector<PrimitiveArg> args,
+                               std::vector<int64_t> loop) {
+  LibraryStep step;
+  step.primitive = primitive;
+  step.args = std::move(args);
+  step.loop = std::move(loop);
+  if (size_t bytes = scratchpad.get_size())
+    step.args.push_back({DNNL_ARG_SCRATCHPAD, scratchpad, scratch(bytes),
+                         std::vector<int64_t>(step.loop.size(), 0)});
+  steps.push_back(std::move(step));
+}
+
+LibraryCall zrt::makeLibraryCall(const Program &program, const Command &command,
+                                 const dnnl::engine &engine) {
+  for (const Operand &operand : command.operands) {
+    fb::DType type = program.buffers[operand.buffer].dtype;
+    if (type != fb::DType_F32)
+      fail(ZRT_ERROR_FORMAT, "elements of type ", dtypeName(type),
+           "; library calls take f32");
+    for (int64_t size : operand.view.sizes)
+      if (size == 0)
+        fail(ZRT_ERROR_FORMAT, "an operand is empty");
+  }
+  if (!command.operands.empty() && overlapsItself(command.operands.back().view))
+    fail(ZRT_ERROR_FORMAT, "the output has two indices for one element");
+  try {
+    if (command.callee == "matmul")
+      return makeMatmul(command, engine);
+    if (command.callee == "conv" || command.callee == "conv_grad_input" ||
+        command.callee == "conv_grad_weight")
+      return makeConvolution(command, engine);
+  } catch (const dnnl::error &error) {
+    fail(ZRT_ERROR_FORMAT,
+         "oneDNN does not take the operands: ", error.message);
+  }
+  fail(ZRT_ERROR_FORMAT, "unknown library function '", command.callee, "'");
+}
+
+std::string zrt::libraryCallKey(const Command &command) {
+  std::ostringstream key;
+  auto write = [&](const std::vector<int64_t> &numbers) {
+    for (int64_t number : numbers)
+      key << number << ',';
+    key << ';';
+  };
+  key << command.callee << ':';
+  for (const Operand &operand : command.operands) {
+    // The offset is no part: it goes into the address.
+    write(operand.view.sizes);
+    write(operand.view.strides);
+  }
+  for (const Attr &attr : command.attrs) {
+    key << attr.name << '=';
+    write(attr.ints);
+  }
+  return key.str();
+}
+
+BoundCall::BoundCall(std::shared_ptr<const LibraryCall> boundCall,
+                     std::vector<uint8_t *> addresses, uint8_t *scratch,
+                     const dnnl::engine &engine)
+    : call(std::move(boundCall)), operands(std::move(addresses)),
+      scratch(scratch) {
+  for (const LibraryStep &step : call->steps) {
+    std::unordered_map<int, dnnl::memory> memories;
+    for (const PrimitiveArg &arg : step.args)
+      memories.emplace(arg.id,
+                       dnnl::memory(arg.desc, engine, address(arg.place)));
+    args.push_back(std::move(memories));
+  }
+}
+
+uint8_t *BoundCall::address(const Place &place) const {
+  uint8_t *base =
+      place.base == Place::ScratchBase ? scratch : operands[place.operand];
+  return base + place.byteOffset;
+}
+
+void BoundCall::runLoop(size_t index, dnnl::stream &stream) {
+  const LibraryStep &step = call->steps[index];
+  std::vector<int64_t> position(step.loop.size(), 0);
+  while (true) {
+    for (const PrimitiveArg &arg : step.args) {
+      int64_t offset = 0;
+      for (size_t dim = 0; dim < position.size(); ++dim)
+        offset += position[dim] * arg.loopStrides[dim];
+      args[index].at(arg.id).set_data_handle(address(arg.place) + offset);
+    }
+    step.primitive.execute(stream, args[index]);
+    size_t dim = position.size();
+    while (dim > 0 && ++position[dim - 1] == step.loop[dim - 1])
+      position[--dim] = 0;
+    if (dim == 0)
+      return;
+  }
+}
+
+void BoundCall::run(dnnl::stream &stream) {
+  for (size_t index = 0; index < call->steps.size(); ++index) {
+    const LibraryStep &step = call->steps[index];
+    if (step.copy)
+      step.copy->run(address(step.from), address(step.to));
+    else if (step.loop.empty())
+      step.primitive.execute(stream, args[index]);
+    else
+      runLoop(index, stream);
+  }
+}

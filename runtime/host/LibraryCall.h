@@ -1,0 +1,106 @@
+//===- LibraryCall.h - Library functions of call commands -----------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A call command becomes a short list of oneDNN primitives and copies when a
+// session begins; a step then only executes them. Scratch memory is counted
+// here and allocated once for each rank, the largest call's.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_RT_HOST_LIBRARYCALL_H
+#define ZERO_RT_HOST_LIBRARYCALL_H
+
+#include "runtime/core/Program.h"
+#include "runtime/host/StridedCopy.h"
+
+#include <dnnl.hpp>
+
+#include <memory>
+#include <vector>
+
+namespace zrt {
+
+/// Where a step of a library call reads or writes.
+struct Place {
+  enum Base { OperandBase, ScratchBase };
+  Base base = OperandBase;
+  size_t operand = 0;
+  uint64_t byteOffset = 0;
+};
+
+/// An argument of a primitive. In a loop over matrices it moves by
+/// `loopStrides` bytes in each loop dimension.
+struct PrimitiveArg {
+  int id;
+  dnnl::memory::desc desc;
+  Place place;
+  std::vector<int64_t> loopStrides;
+};
+
+/// A strided copy, or a primitive that runs once or in a loop.
+struct LibraryStep {
+  std::optional<StridedCopy> copy;
+  Place from, to;
+
+  dnnl::primitive primitive;
+  std::vector<PrimitiveArg> args;
+  std::vector<int64_t> loop;
+};
+
+/// What a call command needs for its shapes: shared by all ranks and by all
+/// commands of the same shapes.
+struct LibraryCall {
+  std::vector<LibraryStep> steps;
+  uint64_t scratchBytes = 0;
+
+  /// Scratch space of this call; it begins on a cache line.
+  Place scratch(uint64_t bytes);
+  void addCopy(const View &from, Place fromPlace, const View &to,
+               Place toPlace);
+  /// Adds a primitive and its scratchpad.
+  void addPrimitive(const dnnl::primitive &primitive,
+                    const dnnl::memory::desc &scratchpad,
+                    std::vector<PrimitiveArg> args,
+                    std::vector<int64_t> loop = {});
+};
+
+/// Prepares the library function of a call command; throws Error if there is
+/// none or if it cannot take the operands.
+LibraryCall makeLibraryCall(const Program &program, const Command &command,
+                            const dnnl::engine &engine);
+LibraryCall makeMatmul(const Command &command, const dnnl::engine &engine);
+LibraryCall makeConvolution(const Command &command, const dnnl::engine &engine);
+
+/// Two commands with equal keys can share a LibraryCall.
+std::string libraryCallKey(const Command &command);
+
+/// A library call on one rank's addresses.
+class BoundCall {
+public:
+  BoundCall(std::shared_ptr<const LibraryCall> call,
+            std::vector<uint8_t *> operands, uint8_t *scratch,
+            const dnnl::engine &engine);
+
+  void run(dnnl::stream &stream);
+
+private:
+  uint8_t *address(const Place &place) const;
+  void runLoop(size_t step, dnnl::stream &stream);
+
+  std::shared_ptr<const LibraryCall> call;
+  std::vector<uint8_t *> operands;
+  uint8_t *scratch;
+  std::vector<std::unordered_map<int, dnnl::memory>> args; // by step
+};
+
+/// Attributes every primitive here is made with.
+dnnl::primitive_attr primitiveAttr();
+
+} // namespace zrt
+
+#endif // ZERO_RT_HOST_LIBRARYCALL_H

@@ -1,0 +1,94 @@
+//===- Session.h - A program and its ranks on the host --------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Ranks are threads that live as long as the session. Between steps they sleep
+// and the caller's thread may touch all memory; the mutex orders the two.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_RT_HOST_SESSION_H
+#define ZERO_RT_HOST_SESSION_H
+
+#include "runtime/comm/Barrier.h"
+#include "runtime/comm/Collective.h"
+#include "runtime/core/KernelLibrary.h"
+#include "runtime/core/Memory.h"
+#include "runtime/core/Program.h"
+#include "runtime/host/LibraryCall.h"
+#include "runtime/host/Rank.h"
+#include "zero-rt/zero-rt.h"
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace zrt::host {
+
+class Session {
+public:
+  Session(std::shared_ptr<const Program> program,
+          const zrt_session_options &options);
+  ~Session();
+
+  void setParameter(uint32_t index, const void *data, uint64_t bytes);
+  void getParameter(uint32_t index, void *data, uint64_t bytes) const;
+  void setInput(uint32_t index, int rank, const void *data, uint64_t bytes);
+  void readOutput(uint32_t index, double *values, uint64_t count) const;
+  void readOutputOfRank(uint32_t index, uint32_t rank, void *data,
+                        uint64_t bytes) const;
+  void step();
+
+  zrt_counters counters() const;
+  void resetCounters();
+  void commandMs(uint32_t rank, double *ms, uint64_t count) const;
+
+private:
+  void prepareCalls(uint32_t threads);
+  std::vector<Collective> makeCollectives() const;
+  void fillInitialValues();
+  void checkInputsSet();
+  void checkState() const;
+  void checkPadding(const Parameter &parameter) const;
+  void checkReplicas(const std::string &what, uint32_t buffer,
+                     uint64_t bytes) const;
+  void endThreads();
+  void runRank(uint32_t rank);
+  void threadMain(uint32_t rank, uint32_t threads);
+  void recordError(const std::string &message);
+
+  std::shared_ptr<const Program> program;
+  bool check, poison;
+  KernelLibrary kernels;
+  dnnl::engine engine;
+  Barrier barrier;
+  /// By command; empty where the command is no call.
+  std::vector<std::shared_ptr<const LibraryCall>> calls;
+  uint64_t scratchBytes = 0;
+  std::vector<Collective> collectives;
+  std::vector<std::unique_ptr<Rank>> ranks;
+  std::vector<bool> parameterSet;
+  std::vector<bool> inputSet; // [input * ranks + rank]
+  uint64_t steps = 0;
+  double stepMs = 0;
+
+  // The caller starts a step by its number and waits until no rank runs.
+  std::mutex mutex;
+  std::condition_variable stepBegins, stepEnds;
+  uint64_t stepNumber = 0;
+  uint32_t running = 0;
+  bool ending = false;
+  std::string error; // the first; stays
+  std::vector<std::thread> threads;
+};
+
+} // namespace zrt::host
+
+#endif // ZERO_RT_HOST_SESSION_H

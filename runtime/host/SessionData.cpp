@@ -1,0 +1,250 @@
+//===- SessionData.cpp - Data into and out of a session -------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Parameters, inputs, outputs and the checks of state after a step. All of it
+// runs on the caller's thread between steps.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Error.h"
+#include "runtime/host/Session.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace zrt;
+using namespace zrt::host;
+
+/// Element `index` of `data` as a number. The types are those that reach
+/// here: half precision is refused when the program is loaded.
+static double numberAt(const void *data, fb::DType type, uint64_t index) {
+  switch (type) {
+  case fb::DType_F64:
+    return static_cast<const double *>(data)[index];
+  case fb::DType_I64:
+    return double(static_cast<const int64_t *>(data)[index]);
+  case fb::DType_I32:
+    return static_cast<const int32_t *>(data)[index];
+  case fb::DType_I16:
+    return static_cast<const int16_t *>(data)[index];
+  case fb::DType_I8:
+    return static_cast<const int8_t *>(data)[index];
+  case fb::DType_U8:
+  case fb::DType_Bool:
+    return static_cast<const uint8_t *>(data)[index];
+  default:
+    return static_cast<const float *>(data)[index];
+  }
+}
+
+static int64_t integerAt(const void *data, fb::DType type, uint64_t index) {
+  if (type == fb::DType_I64)
+    return static_cast<const int64_t *>(data)[index];
+  return int64_t(numberAt(data, type, index));
+}
+
+static void checkSize(const char *what, const std::string &name, uint64_t given,
+                      uint64_t expected) {
+  if (given != expected)
+    fail(ZRT_ERROR_ARGUMENT, what, " ", name, " has ", expected, " bytes, not ",
+         given);
+}
+
+template <typename T>
+static const T &entry(const std::vector<T> &table, uint32_t index,
+                      const char *what) {
+  if (index >= table.size())
+    fail(ZRT_ERROR_ARGUMENT, what, " ", index,
+         " does not exist: the program has ", table.size());
+  return table[index];
+}
+
+/// An array of ones of a type.
+static std::vector<uint8_t> ones(fb::DType type, uint64_t bytes) {
+  static const float f32 = 1;
+  static const double f64 = 1;
+  static const uint16_t f16 = 0x3C00, bf16 = 0x3F80;
+  static const int64_t integer = 1; // little endian: also its shorter types
+  const void *one = type == fb::DType_F32    ? static_cast<const void *>(&f32)
+                    : type == fb::DType_F64  ? &f64
+                    : type == fb::DType_F16  ? &f16
+                    : type == fb::DType_BF16 ? static_cast<const void *>(&bf16)
+                                             : &integer;
+  std::vector<uint8_t> data(bytes);
+  uint64_t size = elementBytes(type);
+  for (uint64_t at = 0; at < bytes; at += size)
+    std::memcpy(&data[at], one, size);
+  return data;
+}
+
+void Session::fillInitialValues() {
+  for (const Constant &constant : program->constants)
+    for (std::unique_ptr<Rank> &rank : ranks) {
+      if (constant.bytes)
+        std::memcpy(rank->address(constant.buffer), constant.data,
+                    constant.bytes);
+      rank->touch(constant.buffer);
+    }
+  for (uint32_t index = 0; index < program->parameters.size(); ++index) {
+    const Parameter &parameter = program->parameters[index];
+    if (parameter.init == fb::Init_Zeros) {
+      std::vector<uint8_t> data(parameter.bytes);
+      setParameter(index, data.data(), data.size());
+    } else if (parameter.init == fb::Init_Ones) {
+      std::vector<uint8_t> data = ones(parameter.dtype, parameter.bytes);
+      setParameter(index, data.data(), data.size());
+    }
+  }
+}
+
+void Session::setParameter(uint32_t index, const void *data, uint64_t bytes) {
+  const Parameter &parameter = entry(program->parameters, index, "parameter");
+  checkSize("parameter", parameter.name, bytes, parameter.bytes);
+  const auto *from = static_cast<const uint8_t *>(data);
+  for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
+    uint8_t *to = ranks[rank]->address(parameter.buffer);
+    uint64_t held = parameter.shardBytes(rank);
+    if (held)
+      std::memcpy(to, from + parameter.shardBegin(rank), held);
+    std::memset(to + held, 0, program->buffers[parameter.buffer].bytes - held);
+    ranks[rank]->touch(parameter.buffer);
+  }
+  parameterSet[index] = true;
+}
+
+/// The mean over ranks of a buffer that each rank has for itself.
+template <typename T>
+static void averageRanks(const std::vector<std::unique_ptr<Rank>> &ranks,
+                         const Parameter &parameter, T *out) {
+  for (uint64_t i = 0; i < parameter.bytes / sizeof(T); ++i) {
+    double sum = 0;
+    for (const std::unique_ptr<Rank> &rank : ranks)
+      sum += reinterpret_cast<const T *>(rank->address(parameter.buffer))[i];
+    out[i] = T(sum / double(ranks.size()));
+  }
+}
+
+void Session::getParameter(uint32_t index, void *data, uint64_t bytes) const {
+  const Parameter &parameter = entry(program->parameters, index, "parameter");
+  checkSize("parameter", parameter.name, bytes, parameter.bytes);
+  if (parameter.role == fb::ParamRole_Buffer) {
+    if (parameter.dtype == fb::DType_F32)
+      return averageRanks(ranks, parameter, static_cast<float *>(data));
+    if (parameter.dtype == fb::DType_F64)
+      return averageRanks(ranks, parameter, static_cast<double *>(data));
+  }
+  auto *to = static_cast<uint8_t *>(data);
+  // A replicated parameter is read from rank 0.
+  uint32_t count = parameter.sharded ? ranks.size() : 1;
+  for (uint32_t rank = 0; rank < count; ++rank)
+    if (uint64_t held = parameter.shardBytes(rank))
+      std::memcpy(to + parameter.shardBegin(rank),
+                  ranks[rank]->address(parameter.buffer), held);
+}
+
+/// Refuses integers outside the input's range.
+static void checkRange(const Input &input, const void *data, int rank) {
+  if (!input.hasRange)
+    return;
+  uint64_t count = input.bytes / elementBytes(input.dtype);
+  for (uint64_t i = 0; i < count; ++i) {
+    int64_t value = integerAt(data, input.dtype, i);
+    if ((value >= input.min && value <= input.max) ||
+        (input.hasIgnore && value == input.ignore))
+      continue;
+    std::string of =
+        rank == ZRT_ALL_RANKS ? "" : " of rank " + std::to_string(rank);
+    std::string ignored =
+        input.hasIgnore ? " and is not " + std::to_string(input.ignore) : "";
+    fail(ZRT_ERROR_ARGUMENT, "input ", input.name, of, ": value ", value,
+         " at element ", i, " is outside [", input.min, ", ", input.max, "]",
+         ignored);
+  }
+}
+
+void Session::setInput(uint32_t index, int rank, const void *data,
+                       uint64_t bytes) {
+  const Input &input = entry(program->inputs, index, "input");
+  checkSize("input", input.name, bytes, input.bytes);
+  bool all = rank == ZRT_ALL_RANKS;
+  if (!all && (rank < 0 || uint32_t(rank) >= ranks.size()))
+    fail(ZRT_ERROR_ARGUMENT, "input ", input.name, ": rank ", rank, " of ",
+         ranks.size());
+  checkRange(input, data, rank);
+  uint32_t begin = all ? 0 : rank, end = all ? ranks.size() : rank + 1;
+  for (uint32_t to = begin; to < end; ++to) {
+    if (bytes)
+      std::memcpy(ranks[to]->address(input.buffer), data, bytes);
+    ranks[to]->touch(input.buffer);
+    inputSet[index * ranks.size() + to] = true;
+  }
+}
+
+void Session::readOutput(uint32_t index, double *values, uint64_t count) const {
+  const Output &output = entry(program->outputs, index, "output");
+  if (count != output.elements)
+    fail(ZRT_ERROR_ARGUMENT, "output ", output.name, " has ", output.elements,
+         " elements, not ", count);
+  fb::DType type = program->buffers[output.buffer].dtype;
+  size_t readers = output.across == fb::AcrossRanks_Same ? 1 : ranks.size();
+  double divisor = output.across == fb::AcrossRanks_Mean ? ranks.size() : 1;
+  for (uint64_t i = 0; i < count; ++i) {
+    double sum = 0;
+    for (size_t rank = 0; rank < readers; ++rank)
+      sum += numberAt(ranks[rank]->address(output.buffer), type, i);
+    values[i] = sum / divisor;
+  }
+}
+
+void Session::readOutputOfRank(uint32_t index, uint32_t rank, void *data,
+                               uint64_t bytes) const {
+  const Output &output = entry(program->outputs, index, "output");
+  const Buffer &buffer = program->buffers[output.buffer];
+  checkSize("output", output.name, bytes,
+            output.elements * elementBytes(buffer.dtype));
+  if (rank >= ranks.size())
+    fail(ZRT_ERROR_ARGUMENT, "output ", output.name, ": rank ", rank, " of ",
+         ranks.size());
+  if (bytes)
+    std::memcpy(data, ranks[rank]->address(output.buffer), bytes);
+}
+
+void Session::checkPadding(const Parameter &parameter) const {
+  uint64_t bytes = program->buffers[parameter.buffer].bytes;
+  for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
+    const uint8_t *data = ranks[rank]->address(parameter.buffer);
+    for (uint64_t at = parameter.shardBytes(rank); at < bytes; ++at)
+      if (data[at])
+        fail(ZRT_ERROR_EXECUTION, "check: padding of parameter ",
+             parameter.name, " on rank ", rank, " is not zero (byte ", at, ")");
+  }
+}
+
+void Session::checkReplicas(const std::string &what, uint32_t buffer,
+                            uint64_t bytes) const {
+  for (uint32_t rank = 1; bytes && rank < ranks.size(); ++rank)
+    if (std::memcmp(ranks[0]->address(buffer), ranks[rank]->address(buffer),
+                    bytes))
+      fail(ZRT_ERROR_EXECUTION, "check: ", what, " differs between rank 0 and ",
+           rank);
+}
+
+void Session::checkState() const {
+  for (const Parameter &parameter : program->parameters) {
+    checkPadding(parameter);
+    if (!parameter.sharded && parameter.role != fb::ParamRole_Buffer)
+      checkReplicas("parameter " + parameter.name, parameter.buffer,
+                    parameter.bytes);
+  }
+  for (const Output &output : program->outputs) {
+    const Buffer &buffer = program->buffers[output.buffer];
+    if (output.across == fb::AcrossRanks_Same)
+      checkReplicas("output " + output.name, output.buffer,
+                    output.elements * elementBytes(buffer.dtype));
+  }
+}

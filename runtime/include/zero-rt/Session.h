@@ -1,0 +1,151 @@
+//===- Session.h - C++ face of the runtime's C interface ------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Owning handles over zero-rt.h. Nothing throws: a call that can fail returns
+// a Status, which is true when it failed.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_RT_SESSION_H
+#define ZERO_RT_SESSION_H
+
+#include "zero-rt/zero-rt.h"
+
+#include <memory>
+#include <string>
+
+namespace zrt {
+
+/// Success, or an error with its one-line text.
+class [[nodiscard]] Status {
+public:
+  Status() = default;
+  Status(zrt_status code)
+      : statusCode(code), text(code == ZRT_OK ? "" : zrt_last_error()) {}
+
+  /// True on failure: `if (Status failed = ...) report(failed.message());`
+  explicit operator bool() const { return statusCode != ZRT_OK; }
+  zrt_status code() const { return statusCode; }
+  const std::string &message() const { return text; }
+
+private:
+  zrt_status statusCode = ZRT_OK;
+  std::string text;
+};
+
+/// A loaded program; see zero-rt.h for the tables.
+class Program {
+public:
+  Status loadFile(const std::string &path) {
+    zrt_program *loaded = nullptr;
+    zrt_status code = zrt_program_load_file(path.c_str(), &loaded);
+    handle.reset(loaded);
+    return code;
+  }
+  Status loadBytes(const void *data, size_t bytes) {
+    zrt_program *loaded = nullptr;
+    zrt_status code = zrt_program_load_bytes(data, bytes, &loaded);
+    handle.reset(loaded);
+    return code;
+  }
+
+  zrt_program_info info() const {
+    zrt_program_info result = {};
+    zrt_program_get_info(get(), &result);
+    return result;
+  }
+  zrt_parameter_info parameter(uint32_t index) const {
+    zrt_parameter_info result = {};
+    zrt_program_get_parameter(get(), index, &result);
+    return result;
+  }
+  zrt_input_info input(uint32_t index) const {
+    zrt_input_info result = {};
+    zrt_program_get_input(get(), index, &result);
+    return result;
+  }
+  zrt_output_info output(uint32_t index) const {
+    zrt_output_info result = {};
+    zrt_program_get_output(get(), index, &result);
+    return result;
+  }
+  zrt_command_info command(uint32_t index) const {
+    zrt_command_info result = {};
+    zrt_program_get_command(get(), index, &result);
+    return result;
+  }
+  int64_t findParameter(const std::string &name) const {
+    return zrt_program_find_parameter(get(), name.c_str());
+  }
+  int64_t findInput(const std::string &name) const {
+    return zrt_program_find_input(get(), name.c_str());
+  }
+  int64_t findOutput(const std::string &name) const {
+    return zrt_program_find_output(get(), name.c_str());
+  }
+
+  const zrt_program *get() const { return handle.get(); }
+
+private:
+  struct Destroy {
+    void operator()(zrt_program *program) const {
+      zrt_program_destroy(program);
+    }
+  };
+  std::unique_ptr<zrt_program, Destroy> handle;
+};
+
+/// N ranks that run a program.
+class Session {
+public:
+  Status create(const Program &program,
+                const zrt_session_options *options = nullptr) {
+    zrt_session *created = nullptr;
+    zrt_status code = zrt_session_create(program.get(), options, &created);
+    handle.reset(created);
+    return code;
+  }
+
+  Status setParameter(uint32_t index, const void *data, size_t bytes) {
+    return zrt_session_set_parameter(get(), index, data, bytes);
+  }
+  Status getParameter(uint32_t index, void *data, size_t bytes) const {
+    return zrt_session_get_parameter(get(), index, data, bytes);
+  }
+  Status setInput(uint32_t index, int rank, const void *data, size_t bytes) {
+    return zrt_session_set_input(get(), index, rank, data, bytes);
+  }
+  Status step() { return zrt_session_step(get()); }
+  Status readOutput(uint32_t index, double *values, size_t count) const {
+    return zrt_session_read_output(get(), index, values, count);
+  }
+  Status readOutputOfRank(uint32_t index, uint32_t rank, void *data,
+                          size_t bytes) const {
+    return zrt_session_read_output_of_rank(get(), index, rank, data, bytes);
+  }
+  zrt_counters counters() const {
+    zrt_counters result = {};
+    zrt_session_get_counters(get(), &result);
+    return result;
+  }
+  void resetCounters() { zrt_session_reset_counters(get()); }
+
+  zrt_session *get() const { return handle.get(); }
+
+private:
+  struct Destroy {
+    void operator()(zrt_session *session) const {
+      zrt_session_destroy(session);
+    }
+  };
+  std::unique_ptr<zrt_session, Destroy> handle;
+};
+
+} // namespace zrt
+
+#endif // ZERO_RT_SESSION_H

@@ -1,0 +1,322 @@
+//===- zero-rt.h - C interface of the zero-opt runtime --------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The runtime loads a program (a .zplan file), checks it, and executes its
+// steps on N ranks. On the host a rank is a thread of this process.
+//
+//   zrt_program *program;
+//   zrt_session *session;
+//   if (zrt_program_load_file("step.zplan", &program) != ZRT_OK)
+//     fputs(zrt_last_error(), stderr);
+//   zrt_session_create(program, NULL, &session);
+//   zrt_session_set_parameter(session, 0, weights, weights_bytes);
+//   zrt_session_set_input(session, 0, ZRT_ALL_RANKS, x, x_bytes);
+//   zrt_session_step(session);
+//   zrt_session_read_output(session, 0, &loss, 1);
+//
+// Errors: a function that can fail returns a zrt_status; the text of the last
+// error of the calling thread is zrt_last_error(). Nothing aborts and no C++
+// exception leaves the library. Sizes are in bytes, shapes in elements,
+// times in milliseconds. Tensors cross this interface contiguous and
+// row-major, in the element type that the program states.
+//
+// A program holds machine code: load only files whose origin you trust as you
+// would an executable's. The check of a program catches every inconsistent
+// table, but cannot see inside its kernels.
+//
+// Threads: a program may be used by many threads; a session by one at a time.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_RT_ZERO_RT_H
+#define ZERO_RT_ZERO_RT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// What went wrong, coarsely; zrt_last_error() says it in words.
+typedef enum zrt_status {
+  ZRT_OK = 0,
+  ZRT_ERROR_IO = 1,       ///< a file cannot be read
+  ZRT_ERROR_FORMAT = 2,   ///< the program is damaged or inconsistent
+  ZRT_ERROR_TARGET = 3,   ///< compiled for another machine
+  ZRT_ERROR_ARGUMENT = 4, ///< wrong index, size or value from the caller
+  ZRT_ERROR_MEMORY = 5,   ///< the arenas do not fit
+  ZRT_ERROR_EXECUTION = 6 ///< a rank failed during a step
+} zrt_status;
+
+/// Memory spaces, in the numbering of the program file.
+typedef enum zrt_space { ZRT_DEVICE = 0, ZRT_HOST = 1, ZRT_DISK = 2 } zrt_space;
+#define ZRT_NUM_SPACES 3
+
+typedef enum zrt_dtype {
+  ZRT_F32 = 0,
+  ZRT_F64 = 1,
+  ZRT_F16 = 2,
+  ZRT_BF16 = 3,
+  ZRT_I64 = 4,
+  ZRT_I32 = 5,
+  ZRT_I16 = 6,
+  ZRT_I8 = 7,
+  ZRT_U8 = 8,
+  ZRT_BOOL = 9
+} zrt_dtype;
+
+/// What a buffer holds.
+typedef enum zrt_kind {
+  ZRT_KIND_PARAMETER = 0,
+  ZRT_KIND_OPTIMIZER_STATE = 1,
+  ZRT_KIND_GRADIENT = 2,
+  ZRT_KIND_GATHERED = 3,
+  ZRT_KIND_ACTIVATION = 4,
+  ZRT_KIND_INPUT = 5,
+  ZRT_KIND_CONSTANT = 6,
+  ZRT_KIND_PERSISTENT = 7
+} zrt_kind;
+#define ZRT_NUM_KINDS 8
+
+typedef enum zrt_parameter_role {
+  ZRT_TRAINED = 0,
+  ZRT_FROZEN = 1,
+  ZRT_STATE = 2, ///< optimizer state of the parameter `of`
+  ZRT_BUFFER = 3 ///< not trained, updated by the step, one per rank
+} zrt_parameter_role;
+
+typedef enum zrt_init {
+  ZRT_INIT_FILE = 0, ///< the caller sets it before the first step
+  ZRT_INIT_ZEROS = 1,
+  ZRT_INIT_ONES = 2
+} zrt_init;
+
+typedef enum zrt_input_role {
+  ZRT_INPUT_DATA = 0,
+  ZRT_INPUT_LEARNING_RATE = 1,
+  ZRT_INPUT_STEP = 2
+} zrt_input_role;
+
+typedef enum zrt_across_ranks {
+  ZRT_SAME = 0, ///< equal on all ranks; rank 0's is read
+  ZRT_MEAN = 1,
+  ZRT_SUM = 2
+} zrt_across_ranks;
+
+typedef enum zrt_collective {
+  ZRT_ALL_GATHER = 0,
+  ZRT_REDUCE_SCATTER = 1,
+  ZRT_ALL_REDUCE = 2
+} zrt_collective;
+#define ZRT_NUM_COLLECTIVES 3
+
+typedef struct zrt_program zrt_program;
+typedef struct zrt_session zrt_session;
+
+/// Text of the last error in the calling thread: one line, names the file,
+/// table entry or rank at fault. Valid until the thread's next call.
+const char *zrt_last_error(void);
+
+//===----------------------------------------------------------------------===//
+// Programs: what is in the file. All strings and arrays that the tables point
+// to belong to the program and live as long as it.
+//===----------------------------------------------------------------------===//
+
+/// Reads and checks a program. On success *program is to be given to
+/// zrt_program_destroy; on failure it is NULL.
+zrt_status zrt_program_load_file(const char *path, zrt_program **program);
+/// The same from memory; the bytes are copied.
+zrt_status zrt_program_load_bytes(const void *data, size_t bytes,
+                                  zrt_program **program);
+/// Accepts NULL. Sessions of the program stay valid.
+void zrt_program_destroy(zrt_program *program);
+
+typedef struct zrt_program_info {
+  const char *name;
+  const char *optimizer;
+  const char *target; ///< for instance "host:znver4"
+  uint32_t ranks;
+  uint32_t stage; ///< ZeRO stage 0..3
+  uint32_t num_parameters;
+  uint32_t num_inputs;
+  uint32_t num_outputs;
+  uint32_t num_arenas;
+  uint32_t num_commands;
+  int64_t samples_per_rank;
+  double flops_per_rank; ///< of matrix products and convolutions, one step
+  uint64_t window_bytes; ///< most gathered parameters alive at once
+} zrt_program_info;
+
+typedef struct zrt_parameter_info {
+  const char *name;
+  zrt_parameter_role role;
+  zrt_dtype dtype;
+  const int64_t *shape; ///< logical, over all ranks; `rank` entries
+  uint32_t rank;
+  uint64_t bytes; ///< of the logical tensor
+  int sharded;    ///< 1: each rank holds `chunk_rows` rows of dim 0
+  int64_t chunk_rows;
+  zrt_init init;
+  const char *init_file;   ///< relative to the program's folder, or ""
+  const char *init_tensor; ///< name in that file; "" means `name`
+  const char *of;          ///< role STATE: its parameter, else ""
+  const char *const *tied; ///< further names of the same tensor
+  uint32_t num_tied;
+} zrt_parameter_info;
+
+typedef struct zrt_input_info {
+  const char *name;
+  zrt_input_role role;
+  zrt_dtype dtype;
+  const int64_t *shape; ///< of one rank
+  uint32_t rank;
+  uint64_t bytes; ///< of one rank
+  int has_range;  ///< 1: integers must be in [min, max] or `ignore`
+  int64_t min, max;
+  int has_ignore;
+  int64_t ignore;
+} zrt_input_info;
+
+typedef struct zrt_output_info {
+  const char *name;
+  zrt_dtype dtype;
+  const int64_t *shape; ///< of one rank
+  uint32_t rank;
+  uint64_t elements; ///< of one rank
+  uint64_t bytes;    ///< of one rank
+  zrt_across_ranks across;
+} zrt_output_info;
+
+typedef struct zrt_arena_info {
+  zrt_space space;
+  uint64_t bytes; ///< of one rank
+  uint32_t alignment;
+} zrt_arena_info;
+
+typedef struct zrt_command_info {
+  const char *op;       ///< "launch", "call", "all_gather", ...
+  const char *callee;   ///< kernel or library function, or ""
+  const char *location; ///< place in the model, or ""
+} zrt_command_info;
+
+zrt_status zrt_program_get_info(const zrt_program *program,
+                                zrt_program_info *info);
+zrt_status zrt_program_get_parameter(const zrt_program *program, uint32_t index,
+                                     zrt_parameter_info *info);
+zrt_status zrt_program_get_input(const zrt_program *program, uint32_t index,
+                                 zrt_input_info *info);
+zrt_status zrt_program_get_output(const zrt_program *program, uint32_t index,
+                                  zrt_output_info *info);
+zrt_status zrt_program_get_arena(const zrt_program *program, uint32_t index,
+                                 zrt_arena_info *info);
+zrt_status zrt_program_get_command(const zrt_program *program, uint32_t index,
+                                   zrt_command_info *info);
+
+/// Index of a name, or -1. Parameters are also found by their tied names.
+int64_t zrt_program_find_parameter(const zrt_program *program,
+                                   const char *name);
+int64_t zrt_program_find_input(const zrt_program *program, const char *name);
+int64_t zrt_program_find_output(const zrt_program *program, const char *name);
+
+/// Bytes of one rank's arenas in a space: what the compiler planned as peak.
+uint64_t zrt_program_planned_bytes(const zrt_program *program, zrt_space space);
+/// Bytes of one rank that buffers of a kind occupy; storage shared by two of
+/// them counts once. *padding (may be NULL) are those that hold no element of
+/// the model: the end of the last shards.
+uint64_t zrt_program_kind_bytes(const zrt_program *program, zrt_kind kind,
+                                uint64_t *padding);
+
+//===----------------------------------------------------------------------===//
+// Sessions: N ranks with their memory.
+//===----------------------------------------------------------------------===//
+
+typedef struct zrt_session_options {
+  /// Threads that library calls of one rank use; 0 means 1. More is sensible
+  /// only when ranks * threads <= cores.
+  uint32_t threads_per_rank;
+  /// After each step verify that padding of shards is zero, that replicas are
+  /// equal on all ranks, and that SAME outputs are. Also set by ZRT_CHECK=1.
+  int check;
+  /// Fill released and not yet written memory with NaN, so that a use of it
+  /// shows. Also set by ZRT_POISON=1.
+  int poison;
+} zrt_session_options;
+
+#define ZRT_ALL_RANKS (-1)
+
+/// Allocates the arenas of all ranks, loads the kernels, prepares the library
+/// calls and starts the rank threads. Parameters with init ZEROS or ONES get
+/// their value. `options` may be NULL.
+zrt_status zrt_session_create(const zrt_program *program,
+                              const zrt_session_options *options,
+                              zrt_session **session);
+/// Ends the rank threads and frees the memory. Accepts NULL.
+void zrt_session_destroy(zrt_session *session);
+
+/// Sets a whole logical tensor; shards are cut and padded with zeros here.
+/// `bytes` must be the parameter's `bytes`.
+zrt_status zrt_session_set_parameter(zrt_session *session, uint32_t index,
+                                     const void *data, size_t bytes);
+/// Reads a whole logical tensor, joined from shards. BUFFER parameters of a
+/// floating type are averaged over ranks (in f64, rank order).
+zrt_status zrt_session_get_parameter(const zrt_session *session, uint32_t index,
+                                     void *data, size_t bytes);
+
+/// Sets the input of one rank, or the same for all with ZRT_ALL_RANKS. Every
+/// input has to be set anew before each step, after the outputs of the last
+/// one are read. Integers outside the stated range are refused.
+zrt_status zrt_session_set_input(zrt_session *session, uint32_t index, int rank,
+                                 const void *data, size_t bytes);
+
+/// Runs the program once on all ranks and waits for it. If a rank fails, all
+/// stop, the first error is reported with rank and place, and the session
+/// refuses further steps: its state may be half updated.
+zrt_status zrt_session_step(zrt_session *session);
+
+/// The output of the last step combined over ranks as its `across` says, in
+/// f64, rank by rank. `count` must be the output's `elements`.
+zrt_status zrt_session_read_output(const zrt_session *session, uint32_t index,
+                                   double *values, size_t count);
+/// One rank's output as it is. `bytes` must be the output's `bytes`.
+zrt_status zrt_session_read_output_of_rank(const zrt_session *session,
+                                           uint32_t index, uint32_t rank,
+                                           void *data, size_t bytes);
+
+/// What happened since the session began or zrt_session_reset_counters.
+typedef struct zrt_counters {
+  uint64_t steps;
+  /// Bytes that one rank sends in the ring model, times the number of ranks
+  /// (which keeps it exact): all_gather and reduce_scatter (N-1) * elements *
+  /// element size, all_reduce twice that. Divide by N.
+  uint64_t comm_bytes_times_ranks[ZRT_NUM_COLLECTIVES];
+  /// The same for padding, not in the numbers above.
+  uint64_t comm_padding_bytes_times_ranks[ZRT_NUM_COLLECTIVES];
+  /// Highest byte touched in each space on any rank; never reset.
+  uint64_t peak_bytes[ZRT_NUM_SPACES];
+  /// Scratch memory of library calls, of one rank; not in peak_bytes.
+  uint64_t library_workspace_bytes;
+  double step_ms;         ///< wall-clock time of the steps
+  double exposed_comm_ms; ///< spent inside collectives, mean over ranks
+  double library_ms;      ///< in library calls, mean over ranks
+  double kernel_ms;       ///< in kernels, copies and fills, mean over ranks
+} zrt_counters;
+
+zrt_status zrt_session_get_counters(const zrt_session *session,
+                                    zrt_counters *counters);
+zrt_status zrt_session_reset_counters(zrt_session *session);
+/// Time of each command on a rank since the counters were reset: `count` must
+/// be the program's num_commands.
+zrt_status zrt_session_command_ms(const zrt_session *session, uint32_t rank,
+                                  double *ms, size_t count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // ZERO_RT_ZERO_RT_H
