@@ -100,7 +100,7 @@ struct PlanAllocatePass
   void runOnOperation() override {
     if (!llvm::isPowerOf2_64(alignment)) {
       getOperation().emitError()
-          << "plan-allocate: alignment " << alignment
+          << "plan-allocate: alignment " << alignment.getValue()
           << " is not a power of two";
       return signalPassFailure();
     }

@@ -1,0 +1,85 @@
+// What plan-lower cannot turn into a program is an error that says why.
+// RUN: zero-opt %s -split-input-file --plan-lower -verify-diagnostics
+
+// expected-error @+1 {{plan-lower: the module has no function '@step' of one block; run train-step first}}
+module {
+}
+
+// -----
+
+module {
+  // expected-error @+1 {{has more than one axis; the plan takes one}}
+  shard.grid @hsdp(shape = 2x4)
+  func.func @step() { return }
+}
+
+// -----
+
+module {
+  shard.grid @dp(shape = 2)
+  // expected-error @+1 {{the plan takes shards of dimension 0 in device memory}}
+  zero.param @w : !zero.sharded<8x8xf32, @dp, dim = 1>
+  func.func @step() { return }
+}
+
+// -----
+
+module {
+  // expected-error @+1 {{has argument 0 of type 'tensor<4xf32>'; the plan needs tensors of static shape with 'zero.input' or 'zero.hyper'}}
+  func.func @step(%x: tensor<4xf32>) { return }
+}
+
+// -----
+
+module {
+  // expected-error @+1 {{has the hyperparameter 'momentum'; known are 'lr' and 'step'}}
+  func.func @step(%x: tensor<f32> {zero.hyper = "momentum"}) { return }
+}
+
+// -----
+
+module {
+  // expected-error @+1 {{has no 'zero.output' name on result 0}}
+  func.func @step(%x: tensor<4xf32> {zero.input = "x"}) -> tensor<4xf32> { return %x : tensor<4xf32> }
+}
+
+// -----
+
+module {
+  // expected-error @+1 {{has 'zero.across' = "max"; known are "mean", "sum", "same"}}
+  func.func @step(%x: tensor<4xf32> {zero.input = "x"}) -> (tensor<4xf32> {zero.output = "y", zero.across = "max"}) {
+    return %x : tensor<4xf32>
+  }
+}
+
+// -----
+
+module {
+  func.func @step(%x: tensor<4xf32> {zero.input = "x"}) {
+    // expected-error @+1 {{cannot be part of a plan; is it outlined as a kernel?}}
+    %0 = train.neg %x : tensor<4xf32>
+    return
+  }
+}
+
+// -----
+
+module {
+  zero.param @w : tensor<4xf32>
+  func.func @step(%x: tensor<4xf32> {zero.input = "x"}) -> (tensor<4xf32> {zero.output = "y"}) {
+    %w = zero.read @w : tensor<4xf32>
+    // expected-error @+1 {{replaces @w, whose old value is read later in the step}}
+    zero.assign @w, %x : tensor<4xf32>
+    return %w : tensor<4xf32>
+  }
+}
+
+// -----
+
+module {
+  func.func @step() {
+    // expected-error @+1 {{is not a tensor; the plan holds only tensors}}
+    %0 = arith.constant 0 : i32
+    return
+  }
+}
