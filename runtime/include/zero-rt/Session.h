@@ -19,7 +19,9 @@
 #include <memory>
 #include <string>
 
+// Inside the library zrt::Program is another class: these have other symbols.
 namespace zrt {
+inline namespace api {
 
 /// Success, or an error with its one-line text.
 class [[nodiscard]] Status {
@@ -146,6 +148,7 @@ private:
   std::unique_ptr<zrt_session, Destroy> handle;
 };
 
+} // namespace api
 } // namespace zrt
 
 #endif // ZERO_RT_SESSION_H
