@@ -12,22 +12,33 @@
 #include "zero/InitAll.h"
 
 #include "dialects/Plan/Plan.h"
-#include "dialects/Zero/Zero.h"
-#ifdef ZERO_HAVE_TRAIN
 #include "dialects/Train/Train.h"
-#endif
+#include "dialects/Zero/Zero.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Shard/IR/ShardDialect.h"
+#ifdef ZERO_HAVE_AUTODIFF
+#include "zero/Autodiff/Passes.h"
+#endif
+#ifdef ZERO_HAVE_LOWERING
+#include "zero/Lowering/Passes.h"
+#endif
+#include "zero/Pipelines.h"
 
 using namespace mlir;
 
 void zero::registerAllDialects(DialectRegistry &registry) {
   registry.insert<arith::ArithDialect, func::FuncDialect, shard::ShardDialect,
-                  zero::ZeroDialect, plan::PlanDialect>();
-#ifdef ZERO_HAVE_TRAIN
-  registry.insert<train::TrainDialect>();
-#endif
+                  train::TrainDialect, zero::ZeroDialect, plan::PlanDialect>();
 }
 
-void zero::registerAllPasses() {}
+void zero::registerAllPasses() {
+#ifdef ZERO_HAVE_AUTODIFF
+  train::registerZeroAutodiffPasses();
+#endif
+  registerZeroTransformsPasses();
+#ifdef ZERO_HAVE_LOWERING
+  registerZeroLoweringPasses();
+#endif
+  registerZeroPipelines();
+}

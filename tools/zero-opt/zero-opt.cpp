@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // An ordinary MLIR opt tool over all dialects and passes of the project and of
-// MLIR itself, with short forms for the ZeRO pipeline.
+// MLIR itself. --zero-stage=K and its companions are short for the pipeline.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,8 +16,108 @@
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+
+#include <deque>
+
+using namespace llvm;
+
+static cl::extrahelp
+    shortForms("\nThe ZeRO pipeline in short, run where --zero-stage stands "
+               "among the passes:\n\n"
+               "  --zero-stage=<0..3>  - Partition at this ZeRO stage\n"
+               "  --zero-ranks=<n>     - Number of ranks\n"
+               "  --zero-grid=<shape>  - Shape of the grid, such as 8\n"
+               "  --zero-bucket-bytes=<n> - Largest bucket; 0 for no limit\n");
+
+namespace {
+/// Turns `--zero-stage=3 --zero-ranks=8` into one pipeline flag,
+/// `--zero-pipeline=stage=3 ranks=8`, so that its place among other passes
+/// counts.
+class ShortForms {
+public:
+  bool read(int argc, char **argv);
+  SmallVector<char *> getArguments();
+
+private:
+  bool take(StringRef flag, ArrayRef<char *> &rest);
+
+  std::deque<std::string> storage;
+  SmallVector<char *> arguments;
+  std::string options;
+  int stageIndex = -1;
+};
+} // namespace
+
+/// Takes one flag if it is ours; its value may be the next argument.
+bool ShortForms::take(StringRef flag, ArrayRef<char *> &rest) {
+  static const std::pair<StringRef, StringRef> names[] = {
+      {"zero-stage", "stage"},
+      {"zero-ranks", "ranks"},
+      {"zero-grid", "grid"},
+      {"zero-bucket-bytes", "bucket-bytes"}};
+  StringRef body = flag;
+  if (!body.consume_front("-"))
+    return false;
+  body.consume_front("-");
+  StringRef name = body.split('=').first;
+  const auto *found =
+      find_if(names, [&](auto &entry) { return entry.first == name; });
+  if (found == std::end(names))
+    return false;
+  std::string text = body.split('=').second.str();
+  if (!body.contains('=') && !rest.empty()) {
+    text = rest.front();
+    rest = rest.drop_front();
+  }
+  if (name == "zero-grid")
+    std::replace(text.begin(), text.end(), 'x', ',');
+  if (name == "zero-stage" && stageIndex < 0) {
+    stageIndex = arguments.size();
+    arguments.push_back(nullptr);
+  }
+  options += (options.empty() ? "" : " ") + found->second.str() + "=" + text;
+  return true;
+}
+
+/// Reads the command line; false, with a message, where it cannot be meant.
+bool ShortForms::read(int argc, char **argv) {
+  ArrayRef<char *> rest(argv, argc);
+  while (!rest.empty()) {
+    char *argument = rest.front();
+    rest = rest.drop_front();
+    StringRef flag(argument);
+    if (flag.ltrim('-').split('=').first == "zero-memory") {
+      errs() << "zero-opt: --zero-memory: planning under a memory budget is "
+                "not available yet; leave the flag out\n";
+      return false;
+    }
+    if (!take(flag, rest))
+      arguments.push_back(argument);
+  }
+  if (!options.empty() && stageIndex < 0) {
+    errs() << "zero-opt: --zero-ranks, --zero-grid and --zero-bucket-bytes go "
+              "with --zero-stage=<0..3>, which is missing\n";
+    return false;
+  }
+  return true;
+}
+
+SmallVector<char *> ShortForms::getArguments() {
+  if (stageIndex >= 0)
+    arguments[stageIndex] =
+        storage.emplace_back("--zero-pipeline=" + options).data();
+  return arguments;
+}
 
 int main(int argc, char **argv) {
+  InitLLVM init(argc, argv);
+  ShortForms forms;
+  if (!forms.read(argc, argv))
+    return EXIT_FAILURE;
+  SmallVector<char *> arguments = forms.getArguments();
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
@@ -25,5 +125,6 @@ int main(int argc, char **argv) {
   mlir::zero::registerAllDialects(registry);
   mlir::zero::registerAllPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(
-      argc, argv, "zero-opt: ZeRO partitioning of training steps\n", registry));
+      arguments.size(), arguments.data(),
+      "zero-opt: ZeRO partitioning of training steps\n", registry));
 }

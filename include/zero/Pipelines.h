@@ -1,0 +1,46 @@
+//===- Pipelines.h - the ZeRO pipeline -*- C++ -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The passes of zero/Transforms in the order that makes a step of one rank.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_PIPELINES_H
+#define ZERO_PIPELINES_H
+
+#include "zero/Transforms/Passes.h"
+
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
+
+namespace mlir::zero {
+
+/// What the pipeline is asked for.
+struct ZeroOptions {
+  /// ZeRO stage, 0 to 3.
+  int64_t stage = 3;
+  /// Number of ranks; without it, and without `grid`, the module's grid or one
+  /// of 8 ranks.
+  int64_t ranks = kUnsetRanks;
+  /// Shape of the grid instead of a number of ranks.
+  SmallVector<int64_t> grid;
+  /// Largest bucket; 0 for no limit.
+  int64_t bucketBytes = kDefaultBucketBytes;
+  /// Stage 3: keep a unit gathered that the backward needs at once.
+  bool keepAdjacent = true;
+};
+
+/// Adds the ZeRO passes to a pass manager over modules.
+void buildZeroPipeline(OpPassManager &pm, const ZeroOptions &options);
+
+/// Registers the pipeline as `zero-pipeline`.
+void registerZeroPipelines();
+
+} // namespace mlir::zero
+
+#endif // ZERO_PIPELINES_H

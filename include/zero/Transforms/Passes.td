@@ -1,0 +1,211 @@
+//===- Passes.td - the ZeRO passes -------------------------*- tablegen -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// In the order in which the pipeline runs them. They look at zero ops, use-def
+// chains, upstream traits and interfaces, and at nothing else.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_TRANSFORMS_PASSES_TD
+#define ZERO_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ZeroOutlineStatePass : Pass<"zero-outline-state", "::mlir::ModuleOp"> {
+  let summary = "turn arguments with zero.role into parameter symbols";
+  let description = [{
+    Brings a step function of any front end into the form that the other passes
+    read. Attributes of its arguments and results say what they are:
+
+    | on an argument | meaning | becomes |
+    |---|---|---|
+    | `zero.role = "param"` | a trained parameter | `zero.param` + `zero.read` |
+    | `zero.role = "frozen"` | a parameter that is not trained | the same, `frozen` |
+    | `zero.role = "buffer"` | updated by the step, one per rank | the same, `buffer` |
+    | `zero.role = "state"`, `zero.of = "w"` | optimizer state of parameter `w` | `zero.state` + `zero.read` |
+    | `zero.role = "input"` | data, differs between ranks | stays, `zero.input` |
+    | `zero.role = "hyper"` | same on all ranks | stays, `zero.hyper` |
+
+    | on a result | meaning | becomes |
+    |---|---|---|
+    | `zero.role = "param"`, `"state"` or `"buffer"`, `zero.of = "w"` | new value of `w` | `zero.assign` |
+    | `zero.role = "output"` | a value for the caller | stays, `zero.output`, `zero.across` |
+
+    `zero.name` names an argument or output (default `arg0`, `output0`, by
+    position); `zero.unit` gives a parameter its layer, `zero.across` an
+    output's meaning over ranks (default `"mean"`). A function without
+    `zero.role` is left alone; in one that has it, every argument and result
+    needs a role. A state starts as zeros, a parameter as its caller says.
+
+    ```mlir
+    func.func @step(%w: tensor<10x4xf32> {zero.role = "param", zero.name = "w"},
+                    %x: tensor<8x4xf32> {zero.role = "input", zero.name = "x"})
+        -> (tensor<10x4xf32> {zero.role = "param", zero.of = "w"}) {
+      ...
+      return %new : tensor<10x4xf32>
+    }
+    // becomes
+    zero.param @w : tensor<10x4xf32>
+    func.func @step(%x: tensor<8x4xf32> {zero.input = "x"}) {
+      %w = zero.read @w : tensor<10x4xf32>
+      ...
+      zero.assign @w, %new : tensor<10x4xf32>
+      return
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::zero::ZeroDialect"];
+  let statistics = [
+    Statistic<"numSymbols", "num-symbols", "arguments that became symbols">];
+}
+
+def ZeroAnnotatePass : Pass<"zero-annotate", "::mlir::ModuleOp"> {
+  let summary = "declare the grid and give every parameter its unit";
+  let description = [{
+    Adds `shard.grid @dp` where the module has no grid (8 ranks unless told
+    otherwise, with a remark), and sets `unit` on parameters that have none,
+    from the name: up to the first number between dots, otherwise without the
+    last part.
+
+    ```mlir
+    zero.param @h.0.attn.weight : tensor<64x64xf32>
+    zero.param @fc1.bias : tensor<64xf32>
+    // zero-annotate{ranks=4}
+    shard.grid @dp(shape = 4)
+    zero.param @h.0.attn.weight : tensor<64x64xf32> unit("h.0")
+    zero.param @fc1.bias : tensor<64xf32> unit("fc1")
+    ```
+  }];
+  let options = [
+    Option<"ranks", "ranks", "int64_t", "::mlir::zero::kUnsetRanks",
+      "Number of ranks; -1 keeps the module's grid, or makes one of 8 ranks">,
+    ListOption<"grid", "grid", "int64_t",
+      "Shape of the grid instead of a number of ranks">];
+  let dependentDialects = ["::mlir::zero::ZeroDialect"];
+  let statistics = [
+    Statistic<"numUnits", "num-units", "parameters that were given a unit">];
+}
+
+def ZeroPartitionPass : Pass<"zero-partition", "::mlir::ModuleOp"> {
+  let summary = "split the training state over the ranks, one collective a tensor";
+  let description = [{
+    Takes a step as `zero-import --loss` or `zero-outline-state` leaves it and
+    a grid, and makes it the step of one rank:
+
+    | stage | gradients | states | parameters |
+    |---|---|---|---|
+    | 0 | `all_reduce` after the backward | whole | whole |
+    | 1 | `reduce_scatter` after the backward | sharded | updated on the own shard, then `all_gather` |
+    | 2 | `reduce_scatter` as soon as complete | sharded | as 1 |
+    | 3 | as 2 | sharded | sharded; `all_gather` before the unit's first use in forward, and again in backward |
+
+    All reductions average. Rank-0 tensors are never sharded. Buffers are left
+    alone. Frozen parameters are sharded in stage 3 like others. A unit that the
+    backward needs before any other unit is gathered once (`keep-adjacent`).
+
+    What is a gradient: the gradient operand of an `OptimizerUpdate`; where an
+    update is written in elementwise ops, the one value depending on the data
+    that enters the elementwise ops between state and assignment. These ops are
+    remade on shapes of the shard. An `ElementSum` (gradient norm) of gradients
+    sums the reduced ones; the output it feeds becomes `zero.across = "sum"`
+    where they are shards.
+
+    ```mlir
+    %dw = train.matmul ...                          : tensor<10x4xf32>
+    %n = train.sgd %w, %dw, %lr
+    zero.assign @w, %n : tensor<10x4xf32>
+    // zero-partition{stage=1}, 4 ranks
+    %g = zero.reduce_scatter %dw average on @dp : (tensor<10x4xf32>) -> tensor<3x4xf32>
+    %l = zero.local %w on @dp : tensor<10x4xf32> -> tensor<3x4xf32>
+    %n = train.sgd %l, %g, %lr
+    %f = zero.all_gather %n on @dp : (tensor<3x4xf32>) -> tensor<10x4xf32>
+    zero.assign @w, %f : tensor<10x4xf32>
+    ```
+
+    Values read before they are assigned, one block per step function, and
+    updates that use no other value of this rank's data are required.
+  }];
+  let options = [
+    Option<"stage", "stage", "int64_t", "3", "ZeRO stage, 0 to 3">,
+    Option<"keepAdjacent", "keep-adjacent", "bool", "true",
+      "Stage 3: keep a unit gathered from its last use in forward to its first "
+      "in backward where no other unit is used in between">];
+  let dependentDialects = ["::mlir::zero::ZeroDialect",
+    "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numSharded", "num-sharded", "symbols that became sharded">,
+    Statistic<"numGathers", "num-gathers", "all_gathers inserted">,
+    Statistic<"numReductions", "num-reductions", "reductions inserted">,
+    Statistic<"numKept", "num-kept", "units kept gathered for the backward">];
+}
+
+def ZeroBucketPass : Pass<"zero-bucket", "::mlir::ModuleOp"> {
+  let summary = "merge collectives of one unit into buckets";
+  let description = [{
+    Merges collectives of one kind, over the same ranks and of the same unit,
+    into one variadic op, up to `bytes` of whole tensors each. A bucket of
+    reductions stands where its last gradient is complete. The gathers of a
+    unit in stage 3 are one bucket whatever their size, where the first stood.
+    Nothing is merged across a use of a member's result.
+
+    ```mlir
+    %gb = zero.reduce_scatter %db average on @dp : (tensor<10xf32>) -> tensor<3xf32>
+    %dw = train.matmul ...
+    %gw = zero.reduce_scatter %dw average on @dp : (tensor<10x4xf32>) -> tensor<3x4xf32>
+    // zero-bucket
+    %dw = train.matmul ...
+    %g:2 = zero.reduce_scatter %db, %dw average on @dp
+      : (tensor<10xf32>, tensor<10x4xf32>) -> (tensor<3xf32>, tensor<3x4xf32>)
+    ```
+  }];
+  let options = [
+    Option<"bytes", "bytes", "int64_t", "::mlir::zero::kDefaultBucketBytes",
+      "Largest bucket in bytes; 0 for no limit">];
+  let dependentDialects = ["::mlir::zero::ZeroDialect"];
+  let statistics = [
+    Statistic<"numMerged", "num-merged", "collectives merged into another">,
+    Statistic<"numBuckets", "num-buckets", "buckets of more than one tensor">];
+}
+
+def ZeroReleasePass : Pass<"zero-release", "::mlir::ModuleOp"> {
+  let summary = "end the life of gathered parameters after their last use";
+  let description = [{
+    Adds `zero.release` after the last use of each parameter gathered from a
+    shard at rest, views included. A view is the result of an op that is
+    `ViewLike`, or that has no effect, is not elementwise and makes one tensor
+    of one tensor (reshape, transpose, slice). Values that end together are
+    released by one op.
+
+    ```mlir
+    %w = zero.all_gather %s on @dp ...
+    %t = tensor.collapse_shape %w ...
+    %y = linalg.dot ins(%t, %x ...)
+    // zero-release adds
+    zero.release %w : tensor<10x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::zero::ZeroDialect"];
+  let statistics = [
+    Statistic<"numReleased", "num-released", "values released">];
+}
+
+def ZeroVerifyPass : Pass<"zero-verify", "::mlir::ModuleOp"> {
+  let summary = "check the rules of a partitioned step";
+  let description = [{
+    Changes nothing and fails where a rule is broken:
+
+    - every future is awaited exactly once;
+    - nothing uses a gathered value, or a view of it, after its release, and
+      nothing releases it twice;
+    - what a trained parameter or a state is assigned does not depend on one
+      rank's data except through a reduction that averages, exactly once
+      (after `zero-partition`);
+    - compute uses values in device memory only.
+  }];
+}
+
+#endif // ZERO_TRANSFORMS_PASSES_TD

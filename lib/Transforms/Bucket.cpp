@@ -1,0 +1,221 @@
+//===- Bucket.cpp - zero-bucket -*- C++ -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Merges collectives of one unit into variadic ones.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StepInfo.h"
+#include "zero/Transforms/Passes.h"
+
+#include "mlir/IR/Remarks.h"
+
+namespace mlir::zero {
+#define GEN_PASS_DEF_ZEROBUCKETPASS
+#include "zero/Transforms/Passes.h.inc"
+} // namespace mlir::zero
+
+#define DEBUG_TYPE "zero-bucket"
+
+using namespace mlir;
+using namespace mlir::zero;
+
+namespace {
+/// Collectives that become one op.
+struct Bucket {
+  StringRef unit;
+  SmallVector<Operation *> members;
+  int64_t bytes = 0;
+};
+
+class BucketPass : public zero::impl::ZeroBucketPassBase<BucketPass> {
+public:
+  using ZeroBucketPassBase::ZeroBucketPassBase;
+  void runOnOperation() override;
+
+private:
+  StringRef getUnit(Operation *op, SymbolTable &symbols);
+  void bucketIn(Block &body, SymbolTable &symbols);
+  void closeUsedBy(Operation *op);
+  void add(Operation *op, StringRef unit);
+  void merge(Bucket &bucket);
+
+  SmallVector<Bucket> open;
+};
+} // namespace
+
+static bool isCollective(Operation *op) {
+  return isa<AllGatherOp, ReduceScatterOp, AllReduceOp>(op);
+}
+
+/// A gather of a parameter at rest, as opposed to one of an updated chunk.
+static bool gathersState(Operation *op) {
+  return isa<AllGatherOp>(op) &&
+         llvm::any_of(op->getOperandTypes(), llvm::IsaPred<ShardedType>);
+}
+
+/// Bytes of the whole tensors a collective moves.
+static int64_t getWholeBytes(Operation *op) {
+  TypeRange types = isa<AllGatherOp>(op) ? TypeRange(op->getResultTypes())
+                                         : TypeRange(op->getOperandTypes());
+  int64_t bytes = 0;
+  for (Type type : types) {
+    RankedTensorType tensor = getLogicalType(type);
+    bytes += tensor.getNumElements() *
+             llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
+  }
+  return bytes;
+}
+
+static bool isAssignOnly(Operation *op) {
+  return !op->use_empty() && llvm::all_of(op->getUsers(), llvm::IsaPred<AssignOp>);
+}
+
+/// The parameter behind a collective: the one read, or the one that is
+/// assigned what becomes of the result, followed through values of its shape.
+StringRef BucketPass::getUnit(Operation *op, SymbolTable &symbols) {
+  auto unitOf = [&](StringRef symbol) -> StringRef {
+    auto param = symbols.lookup<ParamOp>(symbol);
+    if (auto state = symbols.lookup<StateOp>(symbol))
+      param = symbols.lookup<ParamOp>(state.getParam());
+    return param ? param.getUnit().value_or(param.getSymName()) : "";
+  };
+  if (auto read = op->getOperand(0).getDefiningOp<ReadOp>())
+    return unitOf(read.getSymbol());
+  llvm::SetVector<Value> values;
+  values.insert(op->getResult(0));
+  for (size_t i = 0; i < values.size(); ++i)
+    for (Operation *user : values[i].getUsers()) {
+      if (auto assign = dyn_cast<AssignOp>(user))
+        return unitOf(assign.getSymbol());
+      for (Value result : user->getResults()) {
+        auto from = dyn_cast<RankedTensorType>(values[i].getType());
+        auto to = dyn_cast<RankedTensorType>(result.getType());
+        if (isa<AllGatherOp>(user) ||
+            (from && to && from.getShape() == to.getShape()))
+          values.insert(result);
+      }
+    }
+  return "";
+}
+
+/// Replaces the members by one op: gathers of state where the first stood,
+/// others, which wait for their last operand, where the last did.
+void BucketPass::merge(Bucket &bucket) {
+  if (bucket.members.size() < 2)
+    return;
+  bool atFirst = gathersState(bucket.members.front());
+  Operation *position =
+      atFirst ? bucket.members.front() : bucket.members.back();
+  SmallVector<Value> operands, results;
+  SmallVector<Location> locs;
+  for (Operation *member : bucket.members) {
+    llvm::append_range(operands, member->getOperands());
+    llvm::append_range(results, member->getResults());
+    locs.push_back(member->getLoc());
+  }
+  OpBuilder builder(position);
+  OperationState state(builder.getFusedLoc(locs), position->getName());
+  state.addOperands(operands);
+  state.addTypes(llvm::to_vector(ValueRange(results).getTypes()));
+  state.addAttributes(position->getAttrs());
+  Operation *merged = builder.create(state);
+  Operation *end = merged;
+  for (auto [from, to] : llvm::zip(results, merged->getResults())) {
+    from.replaceAllUsesWith(to);
+    for (Operation *user : to.getUsers())
+      if (!atFirst && isa<AssignOp>(user) && user->isBeforeInBlock(position)) {
+        user->moveAfter(end);
+        end = user;
+      }
+  }
+  remark::passed(merged->getLoc(),
+                 remark::RemarkOpts::name("bucket").category("zero-bucket"))
+      << ("unit '" + bucket.unit + "': " + Twine(results.size()) +
+          " tensors, " + Twine(bucket.bytes) + " bytes in one " +
+          merged->getName().getStringRef())
+             .str();
+  numMerged += bucket.members.size() - 1;
+  ++numBuckets;
+  for (Operation *member : bucket.members)
+    member->erase();
+}
+
+/// Closes buckets that `op` ends: those with a result it uses, and gathers of
+/// state, which would otherwise be hoisted across it.
+void BucketPass::closeUsedBy(Operation *op) {
+  SetVector<Value> used = getUsedValues(op);
+  llvm::erase_if(open, [&](Bucket &bucket) {
+    Operation *first = bucket.members.front();
+    bool ends = llvm::any_of(bucket.members, [&](Operation *member) {
+      return llvm::any_of(member->getResults(),
+                          [&](Value v) { return used.contains(v); });
+    });
+    if (gathersState(first))
+      ends |= !isa<ReadOp, AllGatherOp>(op);
+    else
+      ends &= !(isa<AssignOp>(op) && isa<AllGatherOp>(first));
+    if (ends)
+      merge(bucket);
+    return ends;
+  });
+}
+
+static bool areAlike(Operation *a, Operation *b) {
+  return a->getName() == b->getName() && a->getAttrs() == b->getAttrs() &&
+         gathersState(a) == gathersState(b);
+}
+
+void BucketPass::add(Operation *op, StringRef unit) {
+  int64_t size = getWholeBytes(op);
+  for (Bucket &bucket : open) {
+    if (bucket.unit != unit || !areAlike(bucket.members.front(), op))
+      continue;
+    bool fits = bytes == 0 || gathersState(op) || bucket.bytes + size <= bytes;
+    // A hoisted gather's operands must exist where the first one stands.
+    if (gathersState(op))
+      for (Value operand : op->getOperands())
+        if (Operation *def = operand.getDefiningOp())
+          fits &= def->isBeforeInBlock(bucket.members.front());
+    if (!fits) {
+      merge(bucket);
+      bucket = Bucket{unit, {}, 0};
+    }
+    bucket.members.push_back(op);
+    bucket.bytes += size;
+    return;
+  }
+  open.push_back({unit, {op}, size});
+}
+
+void BucketPass::bucketIn(Block &body, SymbolTable &symbols) {
+  SmallVector<Operation *> ops;
+  for (Operation &op : body)
+    ops.push_back(&op);
+  for (Operation *op : ops) {
+    closeUsedBy(op);
+    bool mergeable = isCollective(op) && op->getNumOperands() != 0 &&
+                     (!isa<AllGatherOp>(op) || gathersState(op) || isAssignOnly(op));
+    if (mergeable)
+      add(op, getUnit(op, symbols));
+  }
+  for (Bucket &bucket : open)
+    merge(bucket);
+  open.clear();
+}
+
+void BucketPass::runOnOperation() {
+  if (bytes < 0) {
+    getOperation().emitError() << "expects a bucket size of at least 0, got "
+                               << bytes;
+    return signalPassFailure();
+  }
+  SymbolTable symbols(getOperation());
+  for (auto func : getOperation().getOps<FunctionOpInterface>())
+    for (Block &block : func.getFunctionBody())
+      bucketIn(block, symbols);
+}

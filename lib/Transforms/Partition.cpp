@@ -1,0 +1,137 @@
+//===- Partition.cpp - zero-partition -*- C++ -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The pass: checks what it is given, shards the symbols, and drives the parts.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Partition.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "zero/Transforms/Passes.h"
+
+namespace mlir::zero {
+#define GEN_PASS_DEF_ZEROPARTITIONPASS
+#include "zero/Transforms/Passes.h.inc"
+} // namespace mlir::zero
+
+#define DEBUG_TYPE "zero-partition"
+
+using namespace mlir;
+using namespace mlir::zero;
+
+namespace {
+class PartitionPass
+    : public zero::impl::ZeroPartitionPassBase<PartitionPass> {
+public:
+  using ZeroPartitionPassBase::ZeroPartitionPassBase;
+  void runOnOperation() override;
+
+private:
+  LogicalResult checkInput();
+  FailureOr<Partition> getPartition();
+  LogicalResult checkSteps(ArrayRef<StepInfo> steps);
+  void shardSymbols(const Partition &partition, ArrayRef<StepInfo> steps);
+};
+} // namespace
+
+LogicalResult PartitionPass::checkInput() {
+  ModuleOp module = getOperation();
+  if (stage < 0 || stage > 3)
+    return module.emitError() << "stage " << stage
+                              << " does not exist; ZeRO stages are 0, 1, 2, 3";
+  if (module->hasAttr(kStageAttr))
+    return module.emitError()
+           << "is already partitioned, at stage " << module->getAttr(kStageAttr);
+  if (module.getOps<ParamOp>().empty())
+    return module.emitError("has no zero.param, so there is nothing to "
+                            "partition; import a model with zero-import, or "
+                            "mark arguments with zero.role");
+  return success();
+}
+
+FailureOr<Partition> PartitionPass::getPartition() {
+  ModuleOp module = getOperation();
+  auto grids = module.getOps<shard::GridOp>();
+  if (grids.empty())
+    return module.emitError("has no shard.grid; run zero-annotate first");
+  shard::GridOp grid = *grids.begin();
+  if (std::next(grids.begin()) != grids.end())
+    return module.emitError("has several grids, expected one");
+  if (grid.getRank() != 1)
+    return grid.emitOpError() << "has " << grid.getRank()
+                              << " axes; only grids of one axis are supported";
+  FailureOr<int64_t> ranks = getRanks(grid, {0});
+  if (failed(ranks) || *ranks < 1)
+    return grid.emitOpError("expects a static number of ranks");
+  return Partition{stage, keepAdjacent, FlatSymbolRefAttr::get(grid), *ranks};
+}
+
+LogicalResult PartitionPass::checkSteps(ArrayRef<StepInfo> steps) {
+  bool updated = llvm::any_of(
+      steps, [](const StepInfo &info) { return !info.updates.empty(); });
+  if (!updated)
+    return getOperation().emitError(
+        "has no backward pass and no optimizer: no parameter is assigned; run "
+        "--train-step='loss=... optimizer=...' first");
+  return success();
+}
+
+/// Optimizer states from stage 1 on, parameters in stage 3; their reads too.
+void PartitionPass::shardSymbols(const Partition &partition,
+                                 ArrayRef<StepInfo> steps) {
+  llvm::DenseMap<StringAttr, Type> sharded;
+  auto shard = [&](auto symbol) {
+    RankedTensorType whole = symbol.getLogicalType();
+    if (!partition.cuts(whole))
+      return;
+    Type type = ShardedType::get(whole, partition.grid);
+    symbol.setTypeAttr(TypeAttr::get(type));
+    sharded[symbol.getSymNameAttr()] = type;
+    ++numSharded;
+  };
+  if (partition.stage > 0)
+    llvm::for_each(getOperation().getOps<StateOp>(), shard);
+  if (partition.stage == 3)
+    for (auto param : getOperation().getOps<ParamOp>())
+      if (!param.getBuffer())
+        shard(param);
+  for (const StepInfo &info : steps)
+    for (auto &[name, reads] : info.reads)
+      if (Type type = sharded.lookup(name))
+        for (ReadOp read : reads)
+          read.getValue().setType(type);
+}
+
+void PartitionPass::runOnOperation() {
+  ModuleOp module = getOperation();
+  SymbolTable symbols(module);
+  if (failed(checkInput()))
+    return signalPassFailure();
+  FailureOr<Partition> partition = getPartition();
+  if (failed(partition))
+    return signalPassFailure();
+  FailureOr<SmallVector<StepInfo>> steps = analyzeSteps(module, symbols);
+  if (failed(steps) || failed(checkSteps(*steps)))
+    return signalPassFailure();
+  for (StepInfo &info : *steps)
+    mergeReads(info);
+  shardSymbols(*partition, *steps);
+  for (StepInfo &info : *steps) {
+    // Before the updates move: the forward pass is found through them.
+    llvm::DenseSet<Operation *> forward = findForward(info);
+    if (failed(partitionUpdates(*partition, info)))
+      return signalPassFailure();
+    insertGathers(*partition, info, forward, symbols);
+  }
+  numGathers += partition->numGathers;
+  numReductions += partition->numReductions;
+  numKept += partition->numKept;
+  Builder builder(module.getContext());
+  module->setAttr(kStageAttr, builder.getI64IntegerAttr(stage));
+}

@@ -1,0 +1,56 @@
+//===- Partition.h - stages of the partition -*- C++ -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The parts of zero-partition: reductions and updates, and the gathers of
+// stage 3.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_LIB_TRANSFORMS_PARTITION_H
+#define ZERO_LIB_TRANSFORMS_PARTITION_H
+
+#include "StepInfo.h"
+
+namespace mlir::zero {
+
+/// What a partition is asked to do, and how much it did.
+struct Partition {
+  int64_t stage;
+  bool keepAdjacent;
+  FlatSymbolRefAttr grid;
+  int64_t ranks;
+  int64_t numGathers = 0;
+  int64_t numReductions = 0;
+  int64_t numKept = 0;
+
+  /// Whether tensors of this type are cut at all: those with a dimension are.
+  bool cuts(RankedTensorType type) const {
+    return stage > 0 && type.getRank() > 0;
+  }
+};
+
+/// Reduces the gradients of a step, moves its updates onto shards and lets
+/// sums over gradients see the reduced ones.
+LogicalResult partitionUpdates(Partition &partition, StepInfo &info);
+
+/// Gathers sharded parameters before their uses in forward and backward.
+/// `forward` holds the ops of the forward pass.
+void insertGathers(Partition &partition, StepInfo &info,
+                            const llvm::DenseSet<Operation *> &forward,
+                            SymbolTable &symbols);
+
+/// The ops of the forward pass: those that lead to results of the step that
+/// are not made of gradients. Where there is no such result, all ops before
+/// the first gradient.
+llvm::DenseSet<Operation *> findForward(StepInfo &info);
+
+/// Makes one read of the several that a tied parameter may have.
+void mergeReads(StepInfo &info);
+
+} // namespace mlir::zero
+
+#endif // ZERO_LIB_TRANSFORMS_PARTITION_H

@@ -1,0 +1,121 @@
+//===- StepInfo.cpp - what a step function does with the state -*- C++ -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Collects reads and updates and finds what differs between ranks.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StepInfo.h"
+#include "UpdateSlice.h"
+
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+using namespace mlir::zero;
+
+SetVector<Value> zero::getUsedValues(Operation *op) {
+  SetVector<Value> used(op->operand_begin(), op->operand_end());
+  for (Region &region : op->getRegions())
+    getUsedValuesDefinedAbove(region, region, used);
+  return used;
+}
+
+Operation *zero::getAncestorIn(Block *block, Operation *op) {
+  return block->findAncestorOpInBlock(*op);
+}
+
+RankVariance::RankVariance(Block &body, SymbolTable &symbols) {
+  auto func = cast<FunctionOpInterface>(body.getParentOp());
+  for (BlockArgument arg : body.getArguments())
+    if (!func.getArgAttr(arg.getArgNumber(), kHyperAttr))
+      differing.insert(arg);
+  for (Operation &op : body) {
+    bool differs = llvm::any_of(getUsedValues(&op), [&](Value value) {
+      return differing.contains(value);
+    });
+    // A buffer is each rank's own; collectives leave the same everywhere.
+    if (auto read = dyn_cast<ReadOp>(op)) {
+      auto param = symbols.lookup<ParamOp>(read.getSymbol());
+      differs = param && param.getBuffer();
+    } else if (isa<AllGatherOp, AllReduceOp, ReduceScatterOp, WaitOp>(op)) {
+      differs = false;
+    }
+    if (differs)
+      differing.insert(op.result_begin(), op.result_end());
+  }
+}
+
+/// Collects reads and assignments of `info.func`, by symbol.
+static LogicalResult
+collectAccesses(StepInfo &info, SymbolTable &symbols,
+                llvm::MapVector<StringAttr, AssignOp> &assigns) {
+  WalkResult result = info.func.walk([&](Operation *op) -> WalkResult {
+    if (!isa<ReadOp, AssignOp>(op))
+      return WalkResult::advance();
+    if (op->getBlock() != info.body)
+      return op->emitOpError("stands in a nested region; the state is read and "
+                             "assigned in the body of the step function");
+    if (auto read = dyn_cast<ReadOp>(op)) {
+      if (assigns.contains(read.getSymbolAttr().getAttr()))
+        return op->emitOpError() << "reads " << read.getSymbolAttr()
+                                 << " after it was assigned";
+      info.reads[read.getSymbolAttr().getAttr()].push_back(read);
+      return WalkResult::advance();
+    }
+    auto assign = cast<AssignOp>(op);
+    if (!assigns.insert({assign.getSymbolAttr().getAttr(), assign}).second)
+      return op->emitOpError() << "assigns " << assign.getSymbolAttr()
+                               << " a second time";
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+/// Groups the assignments to parameters and their states.
+static void groupUpdates(StepInfo &info, SymbolTable &symbols,
+                         llvm::MapVector<StringAttr, AssignOp> &assigns) {
+  llvm::MapVector<Operation *, SmallVector<AssignOp>> byParam;
+  for (auto [name, assign] : assigns) {
+    auto param = symbols.lookup<ParamOp>(name);
+    if (auto state = symbols.lookup<StateOp>(name))
+      param = symbols.lookup<ParamOp>(state.getParam());
+    if (param && param.isTrained())
+      byParam[param].push_back(assign);
+  }
+  for (auto &[param, list] : byParam)
+    info.updates.push_back({cast<ParamOp>(param), list, Value(), {}});
+}
+
+FailureOr<SmallVector<StepInfo>> zero::analyzeSteps(ModuleOp module,
+                                                    SymbolTable &symbols) {
+  SmallVector<StepInfo> steps;
+  for (auto func : module.getOps<FunctionOpInterface>()) {
+    bool touches = func.walk([](Operation *op) {
+                         return isa<ReadOp, AssignOp>(op)
+                                    ? WalkResult::interrupt()
+                                    : WalkResult::advance();
+                       }).wasInterrupted();
+    if (!touches)
+      continue;
+    if (!func.getFunctionBody().hasOneBlock())
+      return func.emitOpError("reads or assigns state and has several blocks; "
+                              "a step function is one block");
+    StepInfo info;
+    info.func = func;
+    info.body = &func.getFunctionBody().front();
+    llvm::MapVector<StringAttr, AssignOp> assigns;
+    if (failed(collectAccesses(info, symbols, assigns)))
+      return failure();
+    groupUpdates(info, symbols, assigns);
+    RankVariance variance(*info.body, symbols);
+    for (ParamUpdate &update : info.updates)
+      if (failed(findUpdateSlice(update, info, variance)))
+        return failure();
+    steps.push_back(std::move(info));
+  }
+  return steps;
+}

@@ -1,0 +1,74 @@
+//===- StepInfo.h - what a step function does with the state -*- C++ -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Finds, in a step function of any dialect, the reads of parameters, the update
+// of each and its gradient, from use-def chains, traits and interfaces.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_LIB_TRANSFORMS_STEPINFO_H
+#define ZERO_LIB_TRANSFORMS_STEPINFO_H
+
+#include "dialects/Zero/Zero.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace mlir::zero {
+
+/// How one parameter gets its new value in a step function.
+struct ParamUpdate {
+  ParamOp param;
+  /// Assignments to the parameter and to its states, in program order.
+  SmallVector<AssignOp> assigns;
+  /// The value each rank computes from its own data; null where the update
+  /// depends on no data.
+  Value gradient;
+  /// The elementwise ops from gradient and state to what is assigned.
+  llvm::SetVector<Operation *> ops;
+};
+
+/// A function that reads or assigns state.
+struct StepInfo {
+  FunctionOpInterface func;
+  Block *body = nullptr;
+  /// Reads by symbol, in program order.
+  llvm::MapVector<StringAttr, SmallVector<ReadOp>> reads;
+  /// One per assigned parameter that is trained, in order of assignment.
+  SmallVector<ParamUpdate> updates;
+};
+
+/// Which values of a step differ between ranks because they depend on data.
+class RankVariance {
+public:
+  explicit RankVariance(Block &body, SymbolTable &symbols);
+  bool differs(Value value) const { return differing.contains(value); }
+
+private:
+  llvm::DenseSet<Value> differing;
+};
+
+/// Values that `op` or ops nested in it use from outside of it.
+SetVector<Value> getUsedValues(Operation *op);
+
+/// The op of `block` that is, or contains, `op`; null where there is none.
+Operation *getAncestorIn(Block *block, Operation *op);
+
+/// Whether `op` is elementwise on tensors of shape `shape`, so that it can be
+/// remade on a chunk of dimension 0: every other operand is the same for all
+/// rows.
+bool isElementwiseOn(Operation *op, ArrayRef<int64_t> shape);
+
+/// Describes all functions of `module` that touch state; fails with a message
+/// where an update cannot be understood.
+FailureOr<SmallVector<StepInfo>> analyzeSteps(ModuleOp module,
+                                              SymbolTable &symbols);
+
+} // namespace mlir::zero
+
+#endif // ZERO_LIB_TRANSFORMS_STEPINFO_H
