@@ -1,0 +1,64 @@
+//===- FileAccess.h - Opening files that a model names ---------*- C++ -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Read-only mappings of files. The model itself is named by the user and is
+// opened as given; external data is named by the model, which may be hostile,
+// so it is opened relative to the model's folder, never through a link, and
+// the checks are made on the opened file, not on its name.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_LIB_IMPORT_FILEACCESS_H
+#define ZERO_LIB_IMPORT_FILEACCESS_H
+
+#include "mlir/Support/LLVM.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Error.h"
+
+#include <memory>
+#include <string>
+
+namespace mlir::zero::onnx_import {
+
+/// A whole file mapped for reading.
+class MappedFile {
+public:
+  MappedFile(const char *data, size_t size) : data(data), size(size) {}
+  ~MappedFile();
+  MappedFile(const MappedFile &) = delete;
+  MappedFile &operator=(const MappedFile &) = delete;
+
+  ArrayRef<char> bytes() const { return ArrayRef<char>(data, size); }
+
+private:
+  const char *data;
+  size_t size;
+};
+
+using FileRef = std::shared_ptr<MappedFile>;
+
+/// Maps the regular file at `path`.
+llvm::Expected<FileRef> mapFile(StringRef path);
+
+/// The external data files of one model, each mapped once.
+class ExternalFiles {
+public:
+  /// `modelPath` is the model whose folder the names are relative to.
+  explicit ExternalFiles(StringRef modelPath);
+  /// Maps `name`, refusing names and files that leave the folder, pass
+  /// through a symbolic link, have a second hard link or are not regular.
+  llvm::Expected<FileRef> get(StringRef name);
+
+private:
+  std::string folder;
+  llvm::StringMap<FileRef> files;
+};
+
+} // namespace mlir::zero::onnx_import
+
+#endif // ZERO_LIB_IMPORT_FILEACCESS_H

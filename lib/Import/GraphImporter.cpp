@@ -1,0 +1,505 @@
+//===- GraphImporter.cpp - From ONNX nodes to operations ------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The walk over the graph, and the services it offers to the handlers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Import/GraphImporter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::zero::onnx_import;
+
+// Float initializers above this stay in the weights file; anything else that
+// compute uses becomes an arith.constant of at most maxConstantBytes.
+static constexpr int64_t maxInlineElements = 1024;
+static constexpr int64_t maxConstantBytes = int64_t(64) << 20;
+
+GraphImporter::GraphImporter(const Model &model, Parameters &parameters,
+                             const ImportOptions &options, ModuleOp module)
+    : model(model), parameters(parameters), options(options), module(module),
+      context(module.getContext()),
+      fileLoc(FileLineColLoc::get(context, model.path, 0, 0)),
+      builder(context), files(model.path) {}
+
+//===----------------------------------------------------------------------===//
+// Parameters and inputs
+//===----------------------------------------------------------------------===//
+
+/// Names that the module or a later pass gives to symbols of its own.
+static bool isReserved(StringRef name) {
+  return name == "forward" || name == "step" || name == "dp";
+}
+
+static void declareParam(OpBuilder &b, Location loc, Param &param, StringRef file) {
+  Type element = toType(param.data->type, b.getContext());
+  auto type = RankedTensorType::get(param.data->shape, element);
+  auto op = zero::ParamOp::create(b, loc, param.name, type);
+  op.setInitFile(file);
+  op.setUnit(param.unit);
+  op.setFrozen(param.role == Role::Frozen || param.role == Role::Constant);
+  op.setBuffer(param.role == Role::Buffer);
+  if (!param.tied.empty())
+    op.setTiedAttr(b.getStrArrayAttr(
+        SmallVector<StringRef>(param.tied.begin(), param.tied.end())));
+}
+
+/// Whether compute can use a constant only through the weights file.
+static bool isLargeConstant(const Param &param) {
+  return param.role == Role::Constant && isFloat(param.data->type) &&
+         param.data->size() > maxInlineElements;
+}
+
+LogicalResult GraphImporter::declareParameters() {
+  StringRef file = options.weightsName.empty() ? options.weightsPath
+                                               : options.weightsName;
+  for (const std::unique_ptr<Param> &param : parameters.all()) {
+    bindings[param->name] = Binding(param.get());
+    if (param->copyOf ||
+        (param->role == Role::Constant && !isLargeConstant(*param)))
+      continue;
+    if (isReserved(param->name))
+      return emitError(fileLoc) << "has a parameter named '" << param->name
+                                << "', a name that the module needs itself";
+    declareParam(builder, fileLoc, *param, file);
+  }
+  return success();
+}
+
+LogicalResult
+GraphImporter::inputShape(const onnx::ValueInfoProto &input,
+                          SmallVectorImpl<int64_t> &shape) {
+  auto error = [&] {
+    return emitError(fileLoc) << "input '" << printable(input.name()) << "' ";
+  };
+  const onnx::TypeProto &type = input.type();
+  if (!type.has_tensor_type() || !type.tensor_type().has_shape())
+    return error() << "is not a tensor with a shape";
+  for (const auto &dim : type.tensor_type().shape().dim()) {
+    int64_t size = dim.dim_value();
+    if (dim.has_dim_param() && !dim.dim_param().empty()) {
+      auto given = options.dims.find(dim.dim_param());
+      if (given == options.dims.end())
+        return error() << "has the symbolic dimension '"
+                       << printable(dim.dim_param())
+                       << "': give its size with --dim "
+                       << printable(dim.dim_param()) << "=N";
+      size = given->second;
+    } else if (!dim.has_dim_value()) {
+      return error() << "has a dimension with neither size nor name; export "
+                        "it with one";
+    }
+    if (size <= 0)
+      return error() << "has the bad dimension " << size;
+    shape.push_back(size);
+  }
+  if (!countElements(shape))
+    return error() << "has more elements than can be counted";
+  return success();
+}
+
+LogicalResult GraphImporter::bindInputs(SmallVectorImpl<Type> &types,
+                                        SmallVectorImpl<StringRef> &names) {
+  for (const auto &input : model.graph().input()) {
+    // Old exporters list the weights as inputs, too.
+    if (bindings.count(input.name()))
+      continue;
+    SmallVector<int64_t> shape;
+    if (failed(inputShape(input, shape)))
+      return failure();
+    int32_t number = input.type().tensor_type().elem_type();
+    std::optional<DType> type = dtypeFromOnnx(number);
+    if (!type)
+      return emitError(fileLoc)
+             << "input '" << printable(input.name()) << "' has element type "
+             << number << ", which is not supported";
+    types.push_back(RankedTensorType::get(shape, toType(*type, context)));
+    names.push_back(input.name());
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+const HostTensor *GraphImporter::hostOf(Binding &binding) {
+  Param *param = binding.param;
+  if (!binding.host && param && param->role == Role::Constant &&
+      param->data->size() <= maxHostElements)
+    binding.host = std::make_shared<HostTensor>(param->data->decode());
+  return binding.host.get();
+}
+
+Value GraphImporter::constant(const HostTensor &tensor, Location loc) {
+  if (tensor.size() == 0) {
+    emitError(loc) << "a tensor without elements is used in computation";
+    return {};
+  }
+  if (tensor.size() * byteSize(tensor.type) > maxConstantBytes) {
+    emitError(loc) << "needs a constant of " << tensor.size()
+                   << " elements in the IR; the limit is "
+                   << (maxConstantBytes >> 20) << " MiB";
+    return {};
+  }
+  DenseElementsAttr attr = tensor.toAttr(context);
+  Value &value = constants[attr];
+  if (value)
+    return value;
+  OpBuilder::InsertionGuard guard(builder);
+  if (lastConstant)
+    builder.setInsertionPointAfter(lastConstant);
+  else
+    builder.setInsertionPointToStart(&function.getBody().front());
+  lastConstant = arith::ConstantOp::create(builder, loc, attr);
+  return value = lastConstant->getResult(0);
+}
+
+/// A read of the parameter that `param` is a copy of, turned where the copy is
+/// its transpose.
+Value GraphImporter::readCopy(Param &param, Location loc) {
+  Value whole = readParam(*param.copyOf, loc);
+  if (!param.transposed)
+    return whole;
+  auto transposed = train::createChecked<train::TransposeOp>(
+      builder, loc, whole,
+      builder.getNamedAttr("permutation", builder.getDenseI64ArrayAttr({1, 0})));
+  return failed(transposed) ? Value() : Value(*transposed);
+}
+
+Value GraphImporter::readParam(Param &param, Location loc) {
+  if (Value value = reads.lookup(&param))
+    return value;
+  Value value;
+  if (param.copyOf) {
+    value = readCopy(param, loc);
+  } else {
+    auto type = RankedTensorType::get(param.data->shape,
+                                      toType(param.data->type, context));
+    value = zero::ReadOp::create(builder, loc, type, param.name);
+  }
+  reads[&param] = value;
+  return value;
+}
+
+Value GraphImporter::valueOf(Binding &binding, Location loc) {
+  if (binding.value)
+    return binding.value;
+  if (binding.param &&
+      (binding.param->role != Role::Constant || isLargeConstant(*binding.param)))
+    return readParam(*binding.param, loc);
+  if (const HostTensor *tensor = hostOf(binding))
+    return constant(*tensor, loc);
+  emitError(loc) << (binding.sequence
+                         ? "uses a sequence where a tensor is expected"
+                         : "uses a constant that is too large to import");
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Nodes
+//===----------------------------------------------------------------------===//
+
+/// The shape a binding has without making it a value.
+static std::optional<SmallVector<int64_t>> shapeOfBinding(Binding &binding) {
+  if (binding.value)
+    return llvm::to_vector(shapeOf(binding.value));
+  if (binding.host)
+    return SmallVector<int64_t>(ArrayRef<int64_t>(binding.host->shape));
+  if (binding.param)
+    return SmallVector<int64_t>(ArrayRef<int64_t>(binding.param->data->shape));
+  return std::nullopt;
+}
+
+static std::optional<DType> dtypeOfBinding(Binding &binding) {
+  if (binding.value)
+    return dtypeFromType(typeOf(binding.value).getElementType());
+  if (binding.host)
+    return binding.host->type;
+  if (binding.param)
+    return binding.param->data->type;
+  return std::nullopt;
+}
+
+/// Shape (with its slice of dimensions) and Size.
+static FailureOr<HostTensor> evaluateShape(NodeReader &node,
+                                           Binding *input) {
+  auto shape = input ? shapeOfBinding(*input) : std::nullopt;
+  if (!shape) {
+    node.error() << "its input is not a tensor";
+    return failure();
+  }
+  if (node.op() == "Size") {
+    HostTensor size(DType::I64, {});
+    size.ints[0] = *countElements(*shape);
+    return size;
+  }
+  int64_t rank = shape->size();
+  auto bound = [&](int64_t v) {
+    return std::clamp<int64_t>(v < 0 ? v + rank : v, 0, rank);
+  };
+  int64_t start = bound(node.intAttr("start", 0));
+  int64_t end = bound(node.intAttr("end", rank));
+  return HostTensor::fromInts(
+      ArrayRef(*shape).slice(start, std::max<int64_t>(end - start, 0)));
+}
+
+/// Evaluates nodes that need no IR; `done` says whether this was one.
+LogicalResult GraphImporter::tryEvaluate(NodeReader &node,
+                                         ArrayRef<Binding *> inputs,
+                                         bool &done) {
+  SmallVector<HostTensor> results;
+  FailureOr<HostTensor> single = failure();
+  done = true;
+  if (node.op() == "Constant") {
+    single = evaluateConstant(node, files);
+  } else if (node.op() == "Shape" || node.op() == "Size") {
+    single = evaluateShape(node, inputs.empty() ? nullptr : inputs[0]);
+  } else {
+    Evaluator evaluator = findEvaluator(node.op());
+    SmallVector<const HostTensor *> tensors;
+    for (Binding *input : inputs) {
+      tensors.push_back(input ? hostOf(*input) : nullptr);
+      done &= !input || tensors.back();
+    }
+    done &= bool(evaluator.fn) && !inputs.empty();
+    if (!done)
+      return success();
+    Evaluation evaluation{node, tensors, results};
+    if (failed(evaluate(evaluator, evaluation)))
+      return failure();
+  }
+  if (results.empty() && (failed(single) || node.failed()))
+    return failure();
+  if (results.empty())
+    results.push_back(std::move(*single));
+  SmallVector<Binding> bound;
+  for (HostTensor &tensor : results)
+    bound.push_back(Binding(std::move(tensor)));
+  return bindOutputs(node, bound);
+}
+
+LogicalResult GraphImporter::runHandler(NodeReader &node,
+                                        ArrayRef<Binding *> inputs) {
+  auto it = handlers().find(node.op());
+  if (it == handlers().end() || node.version() < it->second.since)
+    return emitError(node.location())
+           << "operator '" << printable(node.op()) << "' of domain 'ai.onnx', "
+           << "opset " << node.version() << " is not supported";
+  const Handler &handler = it->second;
+  for (unsigned i = 0; i < handler.minInputs; ++i)
+    if (i >= inputs.size() || !inputs[i])
+      return node.error() << "input " << i << " is missing";
+  SmallVector<Binding> results(node.message().output_size());
+  NodeContext nodeContext(*this, node, inputs, results);
+  if (failed(handler.fn(nodeContext)) || node.failed())
+    return failure();
+  return bindOutputs(node, results);
+}
+
+LogicalResult GraphImporter::bindOutputs(NodeReader &node,
+                                         MutableArrayRef<Binding> results) {
+  auto names = node.message().output();
+  for (int i = 0; i < names.size(); ++i) {
+    if (names[i].empty())
+      continue;
+    // A tensor that no other binding shares is a new one.
+    if (i < int(results.size()) && results[i].host.use_count() == 1)
+      hostTotal += results[i].host->size();
+    if (hostTotal > maxHostTotal)
+      return node.error() << "the model computes more than " << maxHostTotal
+                          << " constant elements at import";
+    bool made = i < int(results.size()) &&
+                (results[i].host || results[i].value || results[i].param ||
+                 results[i].sequence);
+    if (made)
+      bindings[names[i]] = std::move(results[i]);
+    else if (model.uses.count(names[i]))
+      return node.error() << "its output " << i << " ('" << printable(names[i])
+                          << "') is used, which is not supported";
+  }
+  return success();
+}
+
+LogicalResult GraphImporter::importNode(int index) {
+  const onnx::NodeProto &proto = model.graph().node(index);
+  NodeReader node(proto, nodeLoc(model, index, context), model.opset);
+  if (!proto.domain().empty() && proto.domain() != "ai.onnx") {
+    int64_t version = 0;
+    for (const auto &import : model.proto.opset_import())
+      if (import.domain() == proto.domain())
+        version = import.version();
+    return emitError(node.location())
+           << "operator '" << printable(proto.op_type()) << "' of domain '"
+           << printable(proto.domain()) << "', opset " << version
+           << " is not supported";
+  }
+  SmallVector<Binding *> inputs;
+  for (const std::string &name : proto.input()) {
+    // Outputs that were not made are not in the table.
+    auto it = bindings.find(name);
+    inputs.push_back(name.empty() || it == bindings.end() ? nullptr
+                                                          : &it->second);
+  }
+  // Parameters that an exporter had turned into copies of others.
+  if (proto.op_type() == "Identity" && proto.output_size() == 1)
+    if (Param *param = parameters.find(proto.output(0))) {
+      bindings[param->name] = Binding(param);
+      return success();
+    }
+  bool done;
+  if (failed(tryEvaluate(node, inputs, done)))
+    return failure();
+  return done ? success() : runHandler(node, inputs);
+}
+
+//===----------------------------------------------------------------------===//
+// The whole graph
+//===----------------------------------------------------------------------===//
+
+LogicalResult GraphImporter::finish() {
+  SmallVector<Value> values;
+  SmallVector<Type> types;
+  for (const auto &output : model.graph().output()) {
+    Value value = valueOf(bindings[output.name()], fileLoc);
+    if (!value)
+      return failure();
+    values.push_back(value);
+    types.push_back(value.getType());
+  }
+  func::ReturnOp::create(builder, fileLoc, values);
+  function.setFunctionType(FunctionType::get(
+      context, function.getFunctionType().getInputs(), types));
+  for (auto [i, output] : llvm::enumerate(model.graph().output()))
+    function.setResultAttr(i, kOutputAttr,
+                           builder.getStringAttr(output.name()));
+  // Constants and reads that only folded nodes or other operations' rewritten
+  // operands needed.
+  Block &body = function.getBody().front();
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+  return verify(module);
+}
+
+LogicalResult GraphImporter::run() {
+  builder.setInsertionPointToEnd(module.getBody());
+  if (failed(declareParameters()))
+    return failure();
+  SmallVector<Type> types;
+  SmallVector<StringRef> names;
+  if (failed(bindInputs(types, names)))
+    return failure();
+  function = func::FuncOp::create(builder, fileLoc, "forward",
+                                  builder.getFunctionType(types, {}));
+  Block *entry = function.addEntryBlock();
+  builder.setInsertionPointToStart(entry);
+  for (auto [i, name] : llvm::enumerate(names)) {
+    function.setArgAttr(i, kInputAttr, builder.getStringAttr(name));
+    bindings[name] = Binding(Value(entry->getArgument(i)));
+  }
+  for (int i = 0, e = model.graph().node_size(); i < e; ++i)
+    if (failed(importNode(i)))
+      return failure();
+  return finish();
+}
+
+//===----------------------------------------------------------------------===//
+// Services for handlers
+//===----------------------------------------------------------------------===//
+
+Value NodeContext::value(unsigned i) {
+  if (!has(i)) {
+    node.error() << "input " << i << " is missing";
+    return {};
+  }
+  return importer.valueOf(*inputs[i], loc());
+}
+
+const HostTensor *NodeContext::host(unsigned i) {
+  return has(i) ? importer.hostOf(*inputs[i]) : nullptr;
+}
+
+std::optional<SmallVector<int64_t>> NodeContext::shape(unsigned i) {
+  return shapeOfBinding(*inputs[i]);
+}
+
+std::optional<DType> NodeContext::dtype(unsigned i) {
+  return dtypeOfBinding(*inputs[i]);
+}
+
+std::optional<SmallVector<int64_t>> NodeContext::ints(unsigned i,
+                                                      StringRef what) {
+  const HostTensor *tensor = host(i);
+  if (tensor && !isFloat(tensor->type))
+    return SmallVector<int64_t>(tensor->ints.begin(), tensor->ints.end());
+  node.error() << "its " << what
+               << " must be integers that are known at import; they depend on "
+                  "the data";
+  return std::nullopt;
+}
+
+bool NodeContext::isUsed(unsigned i) const {
+  return i < numResults() &&
+         importer.model.uses.lookup(node.message().output(i)) > 0;
+}
+
+unsigned NodeContext::usesOfInput(unsigned i) const {
+  return importer.model.uses.lookup(node.message().input(i));
+}
+
+LogicalResult NodeContext::result(Value value) {
+  if (!value)
+    return failure();
+  if (results.empty())
+    return fail("has no output");
+  set(0, value);
+  return success();
+}
+
+LogicalResult NodeContext::fail(const Twine &message) {
+  node.error() << message;
+  return failure();
+}
+
+bool NodeContext::check(Operation *op) {
+  // Inference does not look at element types; the verifier does.
+  return succeeded(verify(op, /*verifyRecursively=*/false));
+}
+
+Value NodeContext::reshape(Value value, ArrayRef<int64_t> shape) {
+  if (!value || shapeOf(value) == shape)
+    return value;
+  return emit<train::ReshapeOp>(value, list("shape", shape));
+}
+
+Value NodeContext::transpose(Value value, ArrayRef<int64_t> permutation) {
+  return emit<train::TransposeOp>(value, list("permutation", permutation));
+}
+
+Value NodeContext::broadcast(Value value, ArrayRef<int64_t> shape) {
+  if (!value || shapeOf(value) == shape)
+    return value;
+  return emit<train::BroadcastOp>(value, list("shape", shape));
+}
+
+Value NodeContext::scalar(Value like, double value) {
+  if (!like)
+    return {};
+  std::optional<DType> type = dtypeFromType(typeOf(like).getElementType());
+  HostTensor tensor(*type, {});
+  if (isFloat(*type))
+    tensor.setFloat(0, value);
+  else
+    tensor.setInt(0, int64_t(value));
+  return constant(tensor);
+}

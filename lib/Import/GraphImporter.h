@@ -1,0 +1,215 @@
+//===- GraphImporter.h - From ONNX nodes to operations ---------*- C++ -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Walks the graph in order. What a name stands for is a Binding: a tensor
+// known at import, a parameter, a value of the IR, or a sequence of these. A
+// node whose inputs are all known is evaluated; any other is given to the
+// handler of its operator, through a NodeContext.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_LIB_IMPORT_GRAPHIMPORTER_H
+#define ZERO_LIB_IMPORT_GRAPHIMPORTER_H
+
+// GCC needs these two before the generated op headers.
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpImplementation.h"
+
+#include "dialects/Train/Train.h"
+#include "dialects/Zero/Zero.h"
+#include "lib/Import/Evaluator.h"
+#include "lib/Import/Parameters.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir::zero::onnx_import {
+
+/// What a name of the graph stands for.
+struct Binding {
+  HostRef host;
+  Value value;
+  Param *param = nullptr;
+  /// Set for values of sequence type.
+  std::shared_ptr<std::vector<Binding>> sequence;
+
+  Binding() = default;
+  Binding(Value value) : value(value) {}
+  Binding(HostTensor tensor)
+      : host(std::make_shared<HostTensor>(std::move(tensor))) {}
+  Binding(Param *param) : param(param) {}
+};
+
+class GraphImporter {
+public:
+  GraphImporter(const Model &model, Parameters &parameters,
+                const ImportOptions &options, ModuleOp module);
+
+  /// Makes the module's content: the parameters and the function @forward.
+  LogicalResult run();
+
+private:
+  friend class NodeContext;
+
+  LogicalResult declareParameters();
+  LogicalResult bindInputs(SmallVectorImpl<Type> &types,
+                           SmallVectorImpl<StringRef> &names);
+  LogicalResult inputShape(const onnx::ValueInfoProto &input,
+                           SmallVectorImpl<int64_t> &shape);
+  LogicalResult importNode(int index);
+  LogicalResult tryEvaluate(NodeReader &node, ArrayRef<Binding *> inputs,
+                            bool &done);
+  LogicalResult runHandler(NodeReader &node, ArrayRef<Binding *> inputs);
+  LogicalResult bindOutputs(NodeReader &node, MutableArrayRef<Binding> results);
+  LogicalResult finish();
+
+  /// The tensor a binding stands for if it is known at import.
+  const HostTensor *hostOf(Binding &binding);
+  /// The binding as a value of the IR; null after an error.
+  Value valueOf(Binding &binding, Location loc);
+  Value readParam(Param &param, Location loc);
+  Value readCopy(Param &param, Location loc);
+  Value constant(const HostTensor &tensor, Location loc);
+
+  const Model &model;
+  Parameters &parameters;
+  const ImportOptions &options;
+  ModuleOp module;
+  MLIRContext *context;
+  Location fileLoc;
+  OpBuilder builder;
+  func::FuncOp function;
+  llvm::StringMap<Binding> bindings;
+  /// Constants stand together at the top of the function, each once.
+  DenseMap<Attribute, Value> constants;
+  Operation *lastConstant = nullptr;
+  DenseMap<Param *, Value> reads;
+  ExternalFiles files;
+  int64_t hostTotal = 0;
+};
+
+/// What the handler of an operator sees of one node.
+class NodeContext {
+public:
+  NodeContext(GraphImporter &importer, NodeReader &node,
+              ArrayRef<Binding *> inputs, MutableArrayRef<Binding> results)
+      : node(node), b(importer.builder), importer(importer), inputs(inputs),
+        results(results) {}
+
+  NodeReader &node;
+  OpBuilder &b;
+
+  Location loc() const { return node.location(); }
+  unsigned numInputs() const { return inputs.size(); }
+  unsigned numResults() const { return results.size(); }
+  bool has(unsigned i) const { return i < inputs.size() && inputs[i]; }
+  Binding &binding(unsigned i) { return *inputs[i]; }
+  /// Input `i` as a value; null after an error.
+  Value value(unsigned i);
+  /// Input `i` if it is known at import, else null.
+  const HostTensor *host(unsigned i);
+  /// Shape and element type of input `i`, if it is a tensor.
+  std::optional<SmallVector<int64_t>> shape(unsigned i);
+  std::optional<DType> dtype(unsigned i);
+  /// The integers of input `i`; an error when they are not known at import.
+  std::optional<SmallVector<int64_t>> ints(unsigned i, StringRef what);
+  /// Whether result `i` is used by anything.
+  bool isUsed(unsigned i) const;
+  /// How often the value that is input `i` is used in the graph.
+  unsigned usesOfInput(unsigned i) const;
+  bool isTraining() const { return importer.options.training; }
+  bool isFromPyTorch() const { return importer.model.fromPyTorch(); }
+
+  void set(unsigned i, Binding binding) { results[i] = std::move(binding); }
+  LogicalResult result(Value value);
+  LogicalResult fail(const Twine &message);
+
+  /// Creates and verifies an operation; null after an error, and when one of
+  /// the operands is null. Sound operands give an operation with valid types.
+  template <typename OpTy>
+  OpTy op(ValueRange operands, ArrayRef<NamedAttribute> attributes = {}) {
+    if (llvm::is_contained(operands, Value()))
+      return {};
+    FailureOr<OpTy> made =
+        train::createChecked<OpTy>(b, loc(), operands, attributes);
+    if (failed(made) || !check(*made))
+      return {};
+    return *made;
+  }
+  /// The first result of such an operation.
+  template <typename OpTy>
+  Value emit(ValueRange operands, ArrayRef<NamedAttribute> attributes = {}) {
+    OpTy made = op<OpTy>(operands, attributes);
+    return made ? made->getResult(0) : Value();
+  }
+
+  NamedAttribute flag(StringRef name) {
+    return b.getNamedAttr(name, b.getUnitAttr());
+  }
+  NamedAttribute integer(StringRef name, int64_t value) {
+    return b.getNamedAttr(name, b.getI64IntegerAttr(value));
+  }
+  NamedAttribute number(StringRef name, double value) {
+    return b.getNamedAttr(name, b.getF64FloatAttr(value));
+  }
+  NamedAttribute list(StringRef name, ArrayRef<int64_t> values) {
+    return b.getNamedAttr(name, b.getDenseI64ArrayAttr(values));
+  }
+
+  Value reshape(Value value, ArrayRef<int64_t> shape);
+  Value transpose(Value value, ArrayRef<int64_t> permutation);
+  Value broadcast(Value value, ArrayRef<int64_t> shape);
+  Value constant(const HostTensor &tensor) {
+    return importer.constant(tensor, loc());
+  }
+  /// A rank-0 constant of the element type of `like`.
+  Value scalar(Value like, double value);
+
+private:
+  bool check(Operation *op);
+
+  GraphImporter &importer;
+  ArrayRef<Binding *> inputs;
+  MutableArrayRef<Binding> results;
+};
+
+inline RankedTensorType typeOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+inline ArrayRef<int64_t> shapeOf(Value value) {
+  return typeOf(value).getShape();
+}
+
+/// `tensor` without the repetitions that broadcasting it to a tensor of shape
+/// `others` makes again: exporters expand masks to the whole batch.
+HostTensor compactFor(const HostTensor &tensor, ArrayRef<int64_t> others);
+
+using HandlerFn = std::function<LogicalResult(NodeContext &)>;
+
+/// How an operator becomes IR. `since` is the first version of the operator
+/// set that has it in a form the handler knows.
+struct Handler {
+  HandlerFn fn;
+  unsigned minInputs = 0;
+  int64_t since = 1;
+};
+
+using HandlerTable = llvm::StringMap<Handler>;
+const HandlerTable &handlers();
+
+// One function per family of operators.
+void addElementwiseHandlers(HandlerTable &table);
+void addShapeHandlers(HandlerTable &table);
+void addContractionHandlers(HandlerTable &table);
+void addNormHandlers(HandlerTable &table);
+void addReductionHandlers(HandlerTable &table);
+void addSequenceHandlers(HandlerTable &table);
+void addAttentionHandlers(HandlerTable &table);
+
+} // namespace mlir::zero::onnx_import
+
+#endif // ZERO_LIB_IMPORT_GRAPHIMPORTER_H

@@ -1,0 +1,304 @@
+//===- HostTensor.cpp - Small tensors known at import ---------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Element types, decoding and conversion to attributes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Import/HostTensor.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/APFloat.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::zero::onnx_import;
+
+namespace {
+
+struct DTypeInfo {
+  DType type;
+  int32_t onnx;
+  unsigned bytes;
+  bool isFloat;
+  const char *safetensors;
+};
+
+// Numbers of onnx.TensorProto.DataType.
+constexpr DTypeInfo dtypes[] = {
+    {DType::F32, 1, 4, true, "F32"},    {DType::F64, 11, 8, true, "F64"},
+    {DType::F16, 10, 2, true, "F16"},   {DType::BF16, 16, 2, true, "BF16"},
+    {DType::I8, 3, 1, false, "I8"},     {DType::I16, 5, 2, false, "I16"},
+    {DType::I32, 6, 4, false, "I32"},   {DType::I64, 7, 8, false, "I64"},
+    {DType::U8, 2, 1, false, "U8"},     {DType::U16, 4, 2, false, "U16"},
+    {DType::U32, 12, 4, false, "U32"},  {DType::U64, 13, 8, false, "U64"},
+    {DType::Bool, 9, 1, false, "BOOL"},
+};
+
+} // namespace
+
+static const DTypeInfo &infoOf(DType type) { return dtypes[unsigned(type)]; }
+
+std::optional<DType> zero::onnx_import::dtypeFromOnnx(int32_t dataType) {
+  for (const DTypeInfo &info : dtypes)
+    if (info.onnx == dataType)
+      return info.type;
+  return std::nullopt;
+}
+
+bool zero::onnx_import::isFloat(DType type) { return infoOf(type).isFloat; }
+unsigned zero::onnx_import::byteSize(DType type) { return infoOf(type).bytes; }
+StringRef zero::onnx_import::safetensorsName(DType type) {
+  return infoOf(type).safetensors;
+}
+
+Type zero::onnx_import::toType(DType type, MLIRContext *context) {
+  Builder b(context);
+  switch (type) {
+  case DType::F32:
+    return b.getF32Type();
+  case DType::F64:
+    return b.getF64Type();
+  case DType::F16:
+    return b.getF16Type();
+  case DType::BF16:
+    return b.getBF16Type();
+  case DType::Bool:
+    return b.getI1Type();
+  case DType::U8:
+  case DType::U16:
+  case DType::U32:
+  case DType::U64:
+    return IntegerType::get(context, 8 * byteSize(type), IntegerType::Unsigned);
+  default:
+    return b.getIntegerType(8 * byteSize(type));
+  }
+}
+
+std::optional<DType> zero::onnx_import::dtypeFromType(Type type) {
+  for (const DTypeInfo &info : dtypes)
+    if (toType(info.type, type.getContext()) == type)
+      return info.type;
+  return std::nullopt;
+}
+
+std::optional<int64_t>
+zero::onnx_import::countElements(ArrayRef<int64_t> shape) {
+  int64_t count = 1;
+  bool overflow = false, empty = false;
+  for (int64_t dim : shape) {
+    if (dim < 0)
+      return std::nullopt;
+    empty |= dim == 0;
+    overflow |= __builtin_mul_overflow(count, std::max<int64_t>(dim, 1), &count);
+  }
+  if (overflow)
+    return std::nullopt;
+  return empty ? 0 : count;
+}
+
+/// `value` rounded to a float type narrower than double.
+static double roundTo(DType type, double value) {
+  if (type == DType::F32)
+    return double(float(value));
+  if (type == DType::F64)
+    return value;
+  llvm::APFloat f(value);
+  bool lost;
+  f.convert(type == DType::F16 ? llvm::APFloat::IEEEhalf()
+                               : llvm::APFloat::BFloat(),
+            llvm::APFloat::rmNearestTiesToEven, &lost);
+  return f.convertToDouble();
+}
+
+/// `value` wrapped to the width of an integer type.
+static int64_t wrapTo(DType type, int64_t value) {
+  switch (type) {
+  case DType::Bool:
+    return value != 0;
+  case DType::I8:
+    return int8_t(value);
+  case DType::I16:
+    return int16_t(value);
+  case DType::I32:
+    return int32_t(value);
+  case DType::U8:
+    return uint8_t(value);
+  case DType::U16:
+    return uint16_t(value);
+  case DType::U32:
+    return uint32_t(value);
+  default:
+    return value;
+  }
+}
+
+HostTensor::HostTensor(DType type, ArrayRef<int64_t> shape)
+    : type(type), shape(shape.begin(), shape.end()) {
+  size_t count = countElements(shape).value_or(0);
+  if (isFloat(type))
+    floats.resize(count);
+  else
+    ints.resize(count);
+}
+
+HostTensor HostTensor::fromInts(ArrayRef<int64_t> values) {
+  HostTensor result(DType::I64, {int64_t(values.size())});
+  result.ints.assign(values.begin(), values.end());
+  return result;
+}
+
+void HostTensor::setFloat(int64_t i, double value) {
+  floats[i] = roundTo(type, value);
+}
+void HostTensor::setInt(int64_t i, int64_t value) {
+  ints[i] = wrapTo(type, value);
+}
+
+HostTensor HostTensor::take(ArrayRef<int64_t> newShape,
+                            ArrayRef<int64_t> indices) const {
+  HostTensor result(type, newShape);
+  for (auto [k, from] : llvm::enumerate(indices)) {
+    if (isFloat(type))
+      result.floats[k] = floats[from];
+    else
+      result.ints[k] = ints[from];
+  }
+  return result;
+}
+
+template <typename T>
+static T load(const char *bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof(T));
+  return value;
+}
+
+static double decodeFloat(DType type, const char *at) {
+  if (type == DType::F32)
+    return load<float>(at);
+  if (type == DType::F64)
+    return load<double>(at);
+  return llvm::APFloat(type == DType::F16 ? llvm::APFloat::IEEEhalf()
+                                          : llvm::APFloat::BFloat(),
+                       llvm::APInt(16, load<uint16_t>(at)))
+      .convertToDouble();
+}
+
+static int64_t decodeInt(DType type, const char *at) {
+  switch (byteSize(type)) {
+  case 1:
+    return load<uint8_t>(at);
+  case 2:
+    return load<uint16_t>(at);
+  case 4:
+    return load<uint32_t>(at);
+  default:
+    return load<int64_t>(at);
+  }
+}
+
+HostTensor HostTensor::decode(DType type, ArrayRef<int64_t> shape,
+                              ArrayRef<char> bytes) {
+  HostTensor result(type, shape);
+  unsigned width = byteSize(type);
+  for (int64_t i = 0, e = result.size(); i < e; ++i) {
+    if (isFloat(type))
+      result.floats[i] = decodeFloat(type, bytes.data() + i * width);
+    else
+      result.setInt(i, decodeInt(type, bytes.data() + i * width));
+  }
+  return result;
+}
+
+DenseElementsAttr HostTensor::toAttr(MLIRContext *context) const {
+  Type element = toType(type, context);
+  auto tensorType = RankedTensorType::get(shape, element);
+  if (auto floatType = dyn_cast<FloatType>(element)) {
+    SmallVector<llvm::APFloat> values;
+    values.reserve(floats.size());
+    for (double v : floats) {
+      llvm::APFloat f(v);
+      bool lost;
+      f.convert(floatType.getFloatSemantics(),
+                llvm::APFloat::rmNearestTiesToEven, &lost);
+      values.push_back(f);
+    }
+    return DenseElementsAttr::get(tensorType, values);
+  }
+  SmallVector<llvm::APInt> values;
+  values.reserve(ints.size());
+  unsigned width = element.getIntOrFloatBitWidth();
+  for (int64_t v : ints)
+    values.push_back(llvm::APInt(64, uint64_t(v)).trunc(width));
+  return DenseElementsAttr::get(tensorType, values);
+}
+
+int64_t zero::onnx_import::toInteger(double value) {
+  if (std::isnan(value))
+    return 0;
+  if (value >= 0x1p63)
+    return std::numeric_limits<int64_t>::max();
+  if (value < -0x1p63)
+    return std::numeric_limits<int64_t>::min();
+  return int64_t(value);
+}
+
+HostTensor zero::onnx_import::castHost(const HostTensor &from, DType type) {
+  HostTensor result(type, from.shape);
+  for (int64_t i = 0; i < from.size(); ++i) {
+    if (isFloat(type))
+      result.setFloat(i, from.number(i));
+    else if (type == DType::Bool)
+      result.setInt(i, from.number(i) != 0);
+    else
+      result.setInt(i, isFloat(from.type) ? toInteger(from.floats[i])
+                                          : from.ints[i]);
+  }
+  return result;
+}
+
+SmallVector<int64_t>
+zero::onnx_import::stridesOf(ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> strides(shape.size(), 1);
+  for (int64_t d = int64_t(shape.size()) - 2; d >= 0; --d)
+    strides[d] = strides[d + 1] * shape[d + 1];
+  return strides;
+}
+
+std::optional<SmallVector<int64_t>>
+zero::onnx_import::broadcastShapes(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
+  SmallVector<int64_t> result(std::max(a.size(), b.size()));
+  for (size_t i = 1; i <= result.size(); ++i) {
+    int64_t x = i <= a.size() ? a[a.size() - i] : 1;
+    int64_t y = i <= b.size() ? b[b.size() - i] : 1;
+    if (x != y && x != 1 && y != 1)
+      return std::nullopt;
+    result[result.size() - i] = x == 1 ? y : x;
+  }
+  return result;
+}
+
+std::vector<int64_t>
+zero::onnx_import::broadcastIndices(ArrayRef<int64_t> from,
+                                    ArrayRef<int64_t> to) {
+  std::vector<int64_t> indices(countElements(to).value_or(0));
+  SmallVector<int64_t> fromStrides = stridesOf(from), toStrides = stridesOf(to);
+  size_t lead = to.size() - from.size();
+  for (int64_t k = 0, e = indices.size(); k < e; ++k) {
+    int64_t at = 0;
+    for (size_t d = 0; d < from.size(); ++d)
+      if (from[d] != 1)
+        at += (k / toStrides[lead + d]) % to[lead + d] * fromStrides[d];
+    indices[k] = at;
+  }
+  return indices;
+}

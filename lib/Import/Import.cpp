@@ -1,0 +1,148 @@
+//===- Import.cpp - ONNX to train + zero ----------------------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The library's entry: load, decide, import, write the weights, report.
+//
+//===----------------------------------------------------------------------===//
+
+#include "zero/Import/Import.h"
+
+#include "lib/Import/GraphImporter.h"
+#include "lib/Import/SafeTensors.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/Support/Format.h"
+
+using namespace mlir;
+using namespace mlir::zero;
+using namespace mlir::zero::onnx_import;
+
+const HandlerTable &onnx_import::handlers() {
+  static const HandlerTable table = [] {
+    HandlerTable entries;
+    addElementwiseHandlers(entries);
+    addShapeHandlers(entries);
+    addContractionHandlers(entries);
+    addNormHandlers(entries);
+    addReductionHandlers(entries);
+    addSequenceHandlers(entries);
+    addAttentionHandlers(entries);
+    return entries;
+  }();
+  return table;
+}
+
+/// Sizes that fit no dimension are most often misspelled.
+static void warnOfUnknownDims(const Model &model, const ImportOptions &options,
+                              Location loc) {
+  llvm::StringSet<> known;
+  for (const auto &input : model.graph().input())
+    for (const auto &dim : input.type().tensor_type().shape().dim())
+      known.insert(dim.dim_param());
+  for (const auto &[name, size] : options.dims)
+    if (!known.contains(name))
+      emitWarning(loc) << "--dim " << name
+                       << ": no input has a dimension of that name";
+}
+
+static void fillReport(const Parameters &parameters,
+                       std::vector<ParamReport> &report) {
+  for (const std::unique_ptr<Param> &param : parameters.all()) {
+    const TensorData &data = *param->data;
+    const char *role = param->role == Role::Trained  ? "trained"
+                       : param->role == Role::Buffer ? "buffer"
+                                                     : "constant";
+    report.push_back({param->name,
+                      std::vector<int64_t>(data.shape.begin(), data.shape.end()),
+                      safetensorsName(data.type).lower(), role, param->why});
+  }
+}
+
+static LogicalResult writeWeights(const Parameters &parameters,
+                                  ModuleOp module, StringRef path,
+                                  Location loc) {
+  std::vector<NamedTensor> tensors;
+  for (const std::unique_ptr<Param> &param : parameters.all())
+    if (module.lookupSymbol(param->name))
+      tensors.push_back({param->name, param->data->type, param->data->shape,
+                         param->data->bytes});
+  if (llvm::Error error = writeSafeTensors(path, std::move(tensors)))
+    return emitError(loc) << "weights file '" << path
+                          << "': " << llvm::toString(std::move(error));
+  return success();
+}
+
+FailureOr<OwningOpRef<ModuleOp>>
+zero::importOnnx(StringRef path, MLIRContext &context,
+                 const ImportOptions &options) {
+  context.loadDialect<arith::ArithDialect, func::FuncDialect, ZeroDialect,
+                      train::TrainDialect>();
+  Location loc = FileLineColLoc::get(&context, path, 0, 0);
+  FailureOr<std::unique_ptr<Model>> model = loadModel(path, &context);
+  if (failed(model))
+    return failure();
+  warnOfUnknownDims(**model, options, loc);
+  FailureOr<std::unique_ptr<Parameters>> parameters =
+      Parameters::decide(**model, options, &context);
+  if (failed(parameters))
+    return failure();
+  if (options.report)
+    fillReport(**parameters, *options.report);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
+  GraphImporter importer(**model, **parameters, options, *module);
+  if (failed(importer.run()))
+    return failure();
+  if (!options.weightsPath.empty() &&
+      failed(writeWeights(**parameters, *module, options.weightsPath, loc)))
+    return failure();
+  return module;
+}
+
+//===----------------------------------------------------------------------===//
+// Output
+//===----------------------------------------------------------------------===//
+
+void zero::printImportDiagnostic(raw_ostream &os, StringRef tool,
+                                 Diagnostic &diagnostic) {
+  static constexpr const char *kinds[] = {"note", "warning", "error", "remark"};
+  os << tool << ": " << kinds[unsigned(diagnostic.getSeverity())] << ": ";
+  Location loc = diagnostic.getLocation();
+  StringRef node;
+  if (auto named = dyn_cast<NameLoc>(loc)) {
+    node = named.getName();
+    loc = named.getChildLoc();
+  }
+  if (auto file = dyn_cast<FileLineColLoc>(loc)) {
+    os << file.getFilename().getValue() << ": ";
+    if (node.empty() && file.getLine())
+      os << "node number " << file.getLine() << ": ";
+  }
+  if (!node.empty())
+    os << "node '" << node << "': ";
+  os << diagnostic.str() << "\n";
+}
+
+void zero::printParamReport(raw_ostream &os, ArrayRef<ParamReport> report) {
+  std::vector<std::array<std::string, 4>> rows;
+  rows.push_back({"name", "shape", "role", "why"});
+  for (const ParamReport &entry : report) {
+    std::string shape = entry.elementType + "[";
+    for (auto [i, dim] : llvm::enumerate(entry.shape))
+      shape += (i ? "x" : "") + std::to_string(dim);
+    rows.push_back({entry.name, shape + "]", entry.role, entry.why});
+  }
+  size_t widths[4] = {};
+  for (auto &row : rows)
+    for (unsigned i = 0; i < 4; ++i)
+      widths[i] = std::max(widths[i], row[i].size());
+  for (auto &row : rows) {
+    for (unsigned i = 0; i < 3; ++i)
+      os << llvm::left_justify(row[i], widths[i] + 2);
+    os << row[3] << "\n";
+  }
+}

@@ -1,0 +1,309 @@
+//===- Model.cpp - Reading and checking an ONNX file ----------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Nothing in a model file is trusted: sizes are compared with the bytes that
+// are there before anything is allocated, so memory stays bounded by the size
+// of the files.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Import/Model.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <climits>
+#include <cstring>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/stubs/logging.h>
+
+using namespace mlir;
+using namespace mlir::zero::onnx_import;
+
+// The range of the default operator set whose semantics the importer knows.
+static constexpr int64_t minOpset = 13, maxOpset = 23;
+
+std::string zero::onnx_import::printable(StringRef name) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::printEscapedString(name.take_front(200), os);
+  return text + (name.size() > 200 ? "..." : "");
+}
+
+const TensorData *Model::initializer(StringRef name) const {
+  auto it = initializerIndex.find(name);
+  return it == initializerIndex.end() ? nullptr : &initializers[it->second];
+}
+
+Location zero::onnx_import::nodeLoc(const Model &model, int index,
+                                    MLIRContext *context) {
+  Location file = FileLineColLoc::get(context, model.path, index + 1, 1);
+  const std::string &name = model.graph().node(index).name();
+  return name.empty() ? file
+                      : Location(NameLoc::get(
+                            StringAttr::get(context, printable(name)), file));
+}
+
+//===----------------------------------------------------------------------===//
+// Tensors
+//===----------------------------------------------------------------------===//
+
+/// Appends the low `width` bytes of each element of a typed field.
+template <typename Field>
+static void appendElements(const Field &field, unsigned width,
+                           std::vector<char> &out) {
+  for (auto value : field) {
+    char bytes[sizeof(value)];
+    std::memcpy(bytes, &value, sizeof(value));
+    out.insert(out.end(), bytes, bytes + width);
+  }
+}
+
+/// Collects the typed field that stores elements of `type` (onnx.proto3 says
+/// which); other fields must not be there.
+static void readTypedField(const onnx::TensorProto &proto, DType type,
+                           std::vector<char> &out) {
+  switch (type) {
+  case DType::F32:
+    return appendElements(proto.float_data(), 4, out);
+  case DType::F64:
+    return appendElements(proto.double_data(), 8, out);
+  case DType::I64:
+    return appendElements(proto.int64_data(), 8, out);
+  case DType::U32:
+  case DType::U64:
+    return appendElements(proto.uint64_data(), byteSize(type), out);
+  default:
+    return appendElements(proto.int32_data(), byteSize(type), out);
+  }
+}
+
+static bool parseUnsigned(StringRef text, uint64_t &value) {
+  return !text.empty() && !text.getAsInteger(10, value);
+}
+
+/// Finds the bytes of a tensor stored outside of the model.
+static LogicalResult readExternal(const onnx::TensorProto &proto,
+                                  uint64_t byteCount, ExternalFiles &files,
+                                  TensorData &tensor, ErrorFn error) {
+  llvm::StringMap<std::string> entries;
+  for (const auto &entry : proto.external_data())
+    if (!entries.try_emplace(entry.key(), entry.value()).second)
+      return error() << "has two external data entries '"
+                     << printable(entry.key()) << "'";
+  if (!entries.count("location"))
+    return error() << "has external data without a location";
+  uint64_t offset = 0, length = byteCount;
+  for (auto [key, value] : {std::pair("offset", &offset), {"length", &length}})
+    if (entries.count(key) && !parseUnsigned(entries[key], *value))
+      return error() << "has external data with the bad " << key << " '"
+                     << printable(entries[key]) << "'";
+  if (length != byteCount)
+    return error() << "has external data of " << length
+                   << " bytes, but its type and shape need " << byteCount;
+  StringRef location = entries["location"];
+  llvm::Expected<FileRef> file = files.get(location);
+  if (!file)
+    return error() << "external data file '" << printable(location) << "' "
+                   << llvm::toString(file.takeError());
+  ArrayRef<char> all = (*file)->bytes();
+  if (offset > all.size() || length > all.size() - offset)
+    return error() << "external data at offset " << offset << ", length "
+                   << length << " lies beyond the end of '"
+                   << printable(location) << "' (" << all.size() << " bytes)";
+  tensor.file = *file;
+  tensor.bytes = all.slice(offset, length);
+  return success();
+}
+
+static LogicalResult readShape(const onnx::TensorProto &proto,
+                               TensorData &tensor, uint64_t &byteCount,
+                               ErrorFn error) {
+  if (proto.has_segment())
+    return error() << "is stored in segments, which is not supported";
+  std::optional<DType> type = dtypeFromOnnx(proto.data_type());
+  if (!type)
+    return error() << "has element type "
+                   << onnx::TensorProto_DataType_Name(
+                          onnx::TensorProto_DataType(proto.data_type()))
+                   << " (" << proto.data_type() << "), which is not supported";
+  tensor.type = *type;
+  tensor.shape.assign(proto.dims().begin(), proto.dims().end());
+  for (int64_t dim : tensor.shape)
+    if (dim < 0)
+      return error() << "has the negative dimension " << dim;
+  std::optional<int64_t> count = countElements(tensor.shape);
+  if (!count || __builtin_mul_overflow(uint64_t(*count), byteSize(*type),
+                                       &byteCount))
+    return error() << "has a shape with more elements than can be counted";
+  return success();
+}
+
+FailureOr<TensorData>
+zero::onnx_import::readTensor(const onnx::TensorProto &proto,
+                              ExternalFiles &files, ErrorFn error) {
+  TensorData tensor;
+  tensor.name = proto.name();
+  auto tensorError = [&] {
+    return error() << "tensor '" << printable(proto.name()) << "' ";
+  };
+  uint64_t byteCount = 0;
+  if (failed(readShape(proto, tensor, byteCount, tensorError)))
+    return failure();
+  if (proto.data_location() == onnx::TensorProto::EXTERNAL) {
+    if (failed(readExternal(proto, byteCount, files, tensor, tensorError)))
+      return failure();
+    return tensor;
+  }
+  if (proto.has_raw_data()) {
+    tensor.bytes = ArrayRef(proto.raw_data().data(), proto.raw_data().size());
+  } else {
+    tensor.owned = std::make_shared<std::vector<char>>();
+    readTypedField(proto, tensor.type, *tensor.owned);
+    tensor.bytes = *tensor.owned;
+  }
+  if (tensor.bytes.size() != byteCount)
+    return tensorError() << "has " << tensor.bytes.size()
+                         << " bytes of data, but its type and shape need "
+                         << byteCount;
+  return tensor;
+}
+
+//===----------------------------------------------------------------------===//
+// Models
+//===----------------------------------------------------------------------===//
+
+static LogicalResult parseModel(Model &model, ErrorFn error) {
+  ArrayRef<char> bytes = model.file->bytes();
+  if (bytes.empty())
+    return error() << "is empty, not an ONNX model";
+  if (bytes.size() > INT_MAX)
+    return error() << "is larger than 2 GiB, the limit of protobuf; store the "
+                      "weights as external data";
+  google::protobuf::LogSilencer quiet;
+  google::protobuf::io::CodedInputStream stream(
+      reinterpret_cast<const uint8_t *>(bytes.data()), int(bytes.size()));
+  if (!model.proto.ParseFromCodedStream(&stream) ||
+      !stream.ConsumedEntireMessage())
+    return error() << "is not an ONNX model: it is truncated or in another "
+                      "format";
+  if (model.proto.ir_version() <= 0 || !model.proto.has_graph())
+    return error() << "is not an ONNX model: it has no "
+                   << (model.proto.has_graph() ? "IR version" : "graph");
+  return success();
+}
+
+static LogicalResult checkVersions(Model &model, ErrorFn error) {
+  if (model.proto.ir_version() > onnx::IR_VERSION)
+    return error() << "has IR version " << model.proto.ir_version()
+                   << "; this build knows up to " << int(onnx::IR_VERSION);
+  bool found = false;
+  for (const auto &import : model.proto.opset_import()) {
+    if (!import.domain().empty() && import.domain() != "ai.onnx")
+      continue;
+    found = true;
+    model.opset = import.version();
+  }
+  if (!found)
+    return error() << "imports no version of the default operator set";
+  if (model.opset < minOpset || model.opset > maxOpset)
+    return error() << "uses opset " << model.opset << "; supported are "
+                   << minOpset << " to " << maxOpset;
+  return success();
+}
+
+static LogicalResult readInitializers(Model &model, ErrorFn error) {
+  if (model.graph().sparse_initializer_size())
+    return error() << "has sparse initializers, which are not supported";
+  ExternalFiles files(model.path);
+  for (const auto &proto : model.graph().initializer()) {
+    if (proto.name().empty())
+      return error() << "has an initializer without a name";
+    if (!llvm::json::isUTF8(proto.name()))
+      return error() << "has an initializer whose name is not UTF-8: '"
+                     << printable(proto.name()) << "'";
+    unsigned index = model.initializers.size();
+    if (!model.initializerIndex.try_emplace(proto.name(), index).second)
+      return error() << "has two initializers named '"
+                     << printable(proto.name()) << "'";
+    FailureOr<TensorData> tensor = readTensor(proto, files, error);
+    if (failed(tensor))
+      return failure();
+    model.initializers.push_back(std::move(*tensor));
+  }
+  return success();
+}
+
+/// Checks that each name is made once, before its uses: then the graph is
+/// acyclic, too.
+static LogicalResult checkNames(Model &model, MLIRContext *context,
+                                ErrorFn error) {
+  const onnx::GraphProto &graph = model.graph();
+  llvm::StringMap<int> madeBy; // -1: a graph input or initializer
+  for (const TensorData &tensor : model.initializers)
+    madeBy[tensor.name] = -1;
+  llvm::StringSet<> inputs;
+  for (const auto &input : graph.input()) {
+    if (!inputs.insert(input.name()).second)
+      return error() << "has two inputs named '" << printable(input.name())
+                     << "'";
+    madeBy[input.name()] = -1;
+  }
+  for (int i = 0; i < graph.node_size(); ++i)
+    for (const std::string &name : graph.node(i).output())
+      if (!name.empty() && !madeBy.try_emplace(name, i).second)
+        return emitError(nodeLoc(model, i, context))
+               << "makes the value '" << printable(name)
+               << "', which is already made elsewhere";
+  for (int i = 0; i < graph.node_size(); ++i)
+    for (const std::string &name : graph.node(i).input()) {
+      if (name.empty())
+        continue;
+      ++model.uses[name];
+      auto it = madeBy.find(name);
+      if (it == madeBy.end())
+        return emitError(nodeLoc(model, i, context))
+               << "uses the value '" << printable(name)
+               << "', which nothing in the graph makes";
+      if (it->second >= i)
+        return emitError(nodeLoc(model, i, context))
+               << "uses the value '" << printable(name) << "', which only "
+               << (it->second == i ? "this node itself" : "a later node")
+               << " makes: the graph has a cycle or is not sorted";
+    }
+  for (const auto &output : graph.output()) {
+    ++model.uses[output.name()];
+    if (!madeBy.count(output.name()))
+      return error() << "has the output '" << printable(output.name())
+                     << "', which nothing in the graph makes";
+  }
+  return success();
+}
+
+FailureOr<std::unique_ptr<Model>>
+zero::onnx_import::loadModel(StringRef path, MLIRContext *context) {
+  auto error = [&] {
+    return emitError(FileLineColLoc::get(context, path, 0, 0));
+  };
+  auto model = std::make_unique<Model>();
+  model->path = path.str();
+  llvm::Expected<FileRef> file = mapFile(path);
+  if (!file) {
+    error() << llvm::toString(file.takeError());
+    return failure();
+  }
+  model->file = *file;
+  if (failed(parseModel(*model, error)) ||
+      failed(checkVersions(*model, error)) ||
+      failed(readInitializers(*model, error)) ||
+      failed(checkNames(*model, context, error)))
+    return failure();
+  return model;
+}

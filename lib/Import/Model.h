@@ -1,0 +1,77 @@
+//===- Model.h - Reading and checking an ONNX file -------------*- C++ -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The protobuf message with everything checked that later stages rely on:
+// versions, unique names, known inputs, tensors whose bytes are really there.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_LIB_IMPORT_MODEL_H
+#define ZERO_LIB_IMPORT_MODEL_H
+
+#include "lib/Import/FileAccess.h"
+#include "lib/Import/HostTensor.h"
+#include "lib/Import/OnnxProto.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Location.h"
+
+namespace mlir::zero::onnx_import {
+
+/// A tensor of the file: its bytes lie in the message, in a mapped file or,
+/// for tensors stored in typed fields, in `owned`.
+struct TensorData {
+  std::string name;
+  DType type = DType::F32;
+  SmallVector<int64_t, 4> shape;
+  ArrayRef<char> bytes;
+  std::shared_ptr<std::vector<char>> owned;
+  FileRef file;
+
+  int64_t size() const { return bytes.size() / byteSize(type); }
+  HostTensor decode() const { return HostTensor::decode(type, shape, bytes); }
+};
+
+/// A model that has passed the checks.
+struct Model {
+  std::string path;
+  FileRef file;
+  onnx::ModelProto proto;
+  /// The version of the default operator set.
+  int64_t opset = 0;
+  /// The graph's initializers, in the file's order, and their index by name.
+  std::vector<TensorData> initializers;
+  llvm::StringMap<unsigned> initializerIndex;
+  /// How often each value is used, graph outputs included.
+  llvm::StringMap<unsigned> uses;
+
+  const onnx::GraphProto &graph() const { return proto.graph(); }
+  bool fromPyTorch() const { return proto.producer_name() == "pytorch"; }
+  const TensorData *initializer(StringRef name) const;
+};
+
+using ErrorFn = llvm::function_ref<InFlightDiagnostic()>;
+
+/// Checks `proto` and finds its bytes.
+FailureOr<TensorData> readTensor(const onnx::TensorProto &proto,
+                                 ExternalFiles &files, ErrorFn error);
+
+/// Reads and checks the model at `path`.
+FailureOr<std::unique_ptr<Model>> loadModel(StringRef path,
+                                            MLIRContext *context);
+
+/// The location of node number `index`: its name, in the file, at "line"
+/// index + 1, so that nodes without a name can be told apart too.
+Location nodeLoc(const Model &model, int index, MLIRContext *context);
+
+/// A name from the file, made fit for a one-line message.
+std::string printable(StringRef name);
+
+} // namespace mlir::zero::onnx_import
+
+#endif // ZERO_LIB_IMPORT_MODEL_H

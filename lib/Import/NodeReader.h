@@ -1,0 +1,71 @@
+//===- NodeReader.h - Checked access to an ONNX node -----------*- C++ -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Attributes with their types checked. A getter that finds a wrong type emits
+// an error, remembers it and returns the default, so that handlers stay short;
+// whoever runs a handler asks failed() afterwards.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_LIB_IMPORT_NODEREADER_H
+#define ZERO_LIB_IMPORT_NODEREADER_H
+
+#include "lib/Import/OnnxProto.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Location.h"
+#include "mlir/Support/LLVM.h"
+
+namespace mlir::zero::onnx_import {
+
+class NodeReader {
+public:
+  NodeReader(const onnx::NodeProto &proto, Location loc, int64_t opset)
+      : proto(proto), loc(loc), opset(opset) {}
+
+  StringRef op() const { return proto.op_type(); }
+  StringRef domain() const { return proto.domain(); }
+  Location location() const { return loc; }
+  /// The version of the operator set the node's semantics come from.
+  int64_t version() const { return opset; }
+  const onnx::NodeProto &message() const { return proto; }
+
+  bool hasAttr(StringRef name) const { return find(name); }
+  int64_t intAttr(StringRef name, int64_t fallback);
+  double floatAttr(StringRef name, double fallback);
+  std::string stringAttr(StringRef name, StringRef fallback);
+  SmallVector<int64_t> intsAttr(StringRef name,
+                                ArrayRef<int64_t> fallback = {});
+  SmallVector<double> floatsAttr(StringRef name);
+  /// The tensor attribute `name`, or null.
+  const onnx::TensorProto *tensorAttr(StringRef name);
+
+  /// Adds the rank to a negative axis; an error when it is out of range.
+  int64_t axis(int64_t value, int64_t rank);
+  /// The same for each of a list, which must not name an axis twice.
+  SmallVector<int64_t> axes(ArrayRef<int64_t> values, int64_t rank);
+
+  /// Starts an error about this node: "Op: ...".
+  InFlightDiagnostic error();
+  bool failed() const { return bad; }
+
+private:
+  const onnx::AttributeProto *find(StringRef name) const;
+  /// The attribute if it is there and of type `type`.
+  const onnx::AttributeProto *get(StringRef name,
+                                  onnx::AttributeProto::AttributeType type);
+
+  const onnx::NodeProto &proto;
+  Location loc;
+  int64_t opset;
+  bool bad = false;
+};
+
+} // namespace mlir::zero::onnx_import
+
+#endif // ZERO_LIB_IMPORT_NODEREADER_H

@@ -1,0 +1,72 @@
+//===- SafeTensors.cpp - Writing weights ----------------------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Tensors are ordered by falling element size, so that each starts aligned.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Import/SafeTensors.h"
+
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace mlir::zero::onnx_import;
+
+static std::string makeHeader(ArrayRef<NamedTensor> tensors) {
+  std::string header;
+  llvm::raw_string_ostream os(header);
+  llvm::json::OStream json(os);
+  uint64_t offset = 0;
+  json.object([&] {
+    json.attributeObject("__metadata__",
+                         [&] { json.attribute("format", "pt"); });
+    for (const NamedTensor &tensor : tensors)
+      json.attributeObject(tensor.name, [&] {
+        json.attribute("dtype", safetensorsName(tensor.type));
+        json.attributeArray("shape", [&] {
+          for (int64_t dim : tensor.shape)
+            json.value(dim);
+        });
+        json.attributeArray("data_offsets", [&] {
+          json.value(offset);
+          json.value(offset += tensor.bytes.size());
+        });
+      });
+  });
+  // The data start aligned when the header's length is a multiple of eight.
+  header.append((8 - header.size() % 8) % 8, ' ');
+  return header;
+}
+
+llvm::Error
+zero::onnx_import::writeSafeTensors(StringRef path,
+                                    std::vector<NamedTensor> tensors) {
+  llvm::stable_sort(tensors, [](const NamedTensor &a, const NamedTensor &b) {
+    return byteSize(a.type) > byteSize(b.type);
+  });
+  llvm::Expected<llvm::sys::fs::TempFile> temporary =
+      llvm::sys::fs::TempFile::create(path + ".tmp-%%%%%%");
+  if (!temporary)
+    return temporary.takeError();
+  llvm::raw_fd_ostream os(temporary->FD, /*shouldClose=*/false);
+  std::string header = makeHeader(tensors);
+  char length[8];
+  llvm::support::endian::write64le(length, header.size());
+  os.write(length, 8) << header;
+  for (const NamedTensor &tensor : tensors)
+    os.write(tensor.bytes.data(), tensor.bytes.size());
+  os.flush();
+  if (std::error_code code = os.error()) {
+    os.clear_error();
+    return llvm::joinErrors(llvm::errorCodeToError(code), temporary->discard());
+  }
+  return temporary->keep(path);
+}

@@ -1,0 +1,279 @@
+//===- Ties.cpp - Shared, copied and merged parameters --------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Exporters break ties (a second, often transposed copy of the weight) and
+// make false ones (parameters merged because their initial values are equal).
+// Both change what training computes, so both are undone here.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Import/Parameters.h"
+
+#include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace mlir::zero::onnx_import;
+
+static const char *keepCall =
+    "torch.onnx.export(..., training=TrainingMode.TRAINING, "
+    "do_constant_folding=False)";
+
+//===----------------------------------------------------------------------===//
+// Merged parameters
+//===----------------------------------------------------------------------===//
+
+/// The TorchScript exporter turns a parameter that equals another one into
+/// `Identity(other) -> own.name`. 1-D parameters (biases of 0, gains of 1) are
+/// then merely equal at the start: each becomes a parameter again.
+void Parameters::restoreMerged() {
+  for (const onnx::NodeProto &node : model.graph().node()) {
+    if (node.op_type() != "Identity" || node.input_size() != 1 ||
+        node.output_size() != 1 || !isDottedName(node.output(0)))
+      continue;
+    Param *source = find(node.input(0));
+    if (!source || source->role != Role::Trained ||
+        source->data->shape.size() > 1 || find(node.output(0)))
+      continue;
+    auto param = std::make_unique<Param>(*source);
+    param->name = node.output(0);
+    param->unit = unitOf(param->name);
+    param->why = "was merged with '" + source->name + "', equal at the start";
+    emitRemark(loc) << "'" << printable(param->name)
+                    << "' is trained on its own: the exporter had merged it "
+                       "with '"
+                    << printable(source->name)
+                    << "' because their initial values are equal";
+    byName[param->name] = param.get();
+    params.push_back(std::move(param));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Broken ties
+//===----------------------------------------------------------------------===//
+
+/// Whether all elements are one value: then equality says nothing.
+static bool isUniform(const TensorData &data) {
+  size_t width = byteSize(data.type);
+  for (size_t at = width; at < data.bytes.size(); at += width)
+    if (memcmp(data.bytes.data(), data.bytes.data() + at, width))
+      return false;
+  return true;
+}
+
+static bool isTransposeOf(const TensorData &a, const TensorData &b) {
+  int64_t rows = a.shape[0], cols = a.shape[1], width = byteSize(a.type);
+  if (b.shape[0] != cols || b.shape[1] != rows)
+    return false;
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < cols; ++c)
+      if (memcmp(&a.bytes[(r * cols + c) * width],
+                 &b.bytes[(c * rows + r) * width], width))
+        return false;
+  return true;
+}
+
+/// Whether two PyTorch names differ only in numbers: copies of one layer, such
+/// as nn.TransformerEncoder makes, start equal and are no tie.
+static bool areClones(StringRef a, StringRef b) {
+  SmallVector<StringRef> x, y;
+  a.split(x, '.');
+  b.split(y, '.');
+  if (x.size() != y.size())
+    return false;
+  for (auto [p, q] : llvm::zip(x, y))
+    if (p != q && !(llvm::all_of(p, llvm::isDigit) &&
+                    llvm::all_of(q, llvm::isDigit)))
+      return false;
+  return true;
+}
+
+/// A hash that a matrix and its transpose share: of the sum of the elements'
+/// hashes. Few pairs remain to be compared byte by byte.
+static size_t hashElements(const TensorData &data) {
+  size_t sum = data.bytes.size(), width = byteSize(data.type);
+  for (size_t at = 0; at < data.bytes.size(); at += width)
+    sum += llvm::hash_combine_range(data.bytes.begin() + at,
+                                    data.bytes.begin() + at + width);
+  return sum;
+}
+
+/// Whether `copy` is the copy and `kept` the parameter that it was made from.
+static bool isBrokenTie(const Param &kept, const Param &copy) {
+  bool keptNamed = isDottedName(kept.name), copyNamed = isDottedName(copy.name);
+  if (!keptNamed || (copyNamed && areClones(kept.name, copy.name)))
+    return false;
+  return kept.data->type == copy.data->type &&
+         kept.data->bytes.size() == copy.data->bytes.size();
+}
+
+void Parameters::restoreTies() {
+  llvm::MapVector<size_t, SmallVector<Param *>> groups;
+  for (auto &param : params)
+    if (param->role == Role::Trained && param->data->shape.size() == 2 &&
+        !isUniform(*param->data))
+      groups[hashElements(*param->data)].push_back(param.get());
+  for (auto &[hash, group] : groups) {
+    if (group.size() < 2)
+      continue;
+    // A parameter with a name comes before nameless copies of it.
+    llvm::stable_sort(group, [](Param *a, Param *b) {
+      return isDottedName(a->name) > isDottedName(b->name);
+    });
+    for (size_t i = 1; i < group.size(); ++i) {
+      Param *copy = group[i];
+      for (Param *kept : ArrayRef(group).take_front(i)) {
+        if (kept->copyOf || !isBrokenTie(*kept, *copy))
+          continue;
+        bool equal = kept->data->shape == copy->data->shape &&
+                     kept->data->bytes == copy->data->bytes;
+        if (!equal && !isTransposeOf(*kept->data, *copy->data))
+          continue;
+        copy->copyOf = kept;
+        copy->transposed = !equal;
+        copy->why = std::string(equal ? "copy" : "transposed copy") + " of '" +
+                    kept->name + "', tied to it again";
+        kept->tied.push_back(copy->name);
+        emitRemark(loc) << "'" << printable(copy->name) << "' is "
+                        << (equal ? "a copy" : "a transposed copy") << " of '"
+                        << printable(kept->name)
+                        << "': the exporter had broken their tie, which is "
+                           "restored";
+        break;
+      }
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Names that the exporter dropped
+//===----------------------------------------------------------------------===//
+
+/// The text of a node's metadata entry, or "".
+static StringRef metadata(const onnx::NodeProto &node, StringRef key) {
+  for (const auto &entry : node.metadata_props())
+    if (key == entry.key())
+      return entry.value();
+  return "";
+}
+
+/// Whether a node computes for module `module`, as torch.export's metadata or
+/// the TorchScript exporter's node names ("/model/lm_head/MatMul") say.
+static bool isOfModule(const onnx::NodeProto &node, StringRef module) {
+  std::string quoted = ("'" + module + "'").str();
+  if (metadata(node, "pkg.torch.onnx.name_scopes").contains(quoted))
+    return true;
+  std::string scope = StringRef(node.name()).rsplit('/').first.str();
+  llvm::replace(scope, '/', '.');
+  return scope == "." + module.str();
+}
+
+/// A parameter of the signature that has no initializer may be another name
+/// of one that has: its module's nodes then use that one.
+void Parameters::nameTies() {
+  for (auto [target, variable] : torchSignature.parameters) {
+    if (find(target))
+      continue;
+    StringRef module = target.rsplit('.').first;
+    for (auto &param : params) {
+      if (param->role == Role::Constant || param->data->shape.size() < 2)
+        continue;
+      auto usedByModule = [&, variable = variable](const Use &use) {
+        return isOfModule(*use.node, module) ||
+               metadata(*use.node, "pkg.torch.onnx.fx_node")
+                   .contains(("%" + variable + ",").str()) ||
+               metadata(*use.node, "pkg.torch.onnx.fx_node")
+                   .contains(("%" + variable + ")").str());
+      };
+      bool named = isDottedName(param->name);
+      if ((named && param->data->shape.size() != 2) ||
+          llvm::none_of(usesOf(param->data->name), usedByModule))
+        continue;
+      param->tied.push_back(target.str());
+      if (!named && unitOf(param->name) == param->unit) {
+        param->unit = unitOf(target);
+        param->why += ", PyTorch's '" + target.str() + "'";
+      }
+      break;
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// What the export lost
+//===----------------------------------------------------------------------===//
+
+static std::string quoteFirst(ArrayRef<StringRef> names) {
+  std::string text;
+  for (StringRef name : names.take_front(3))
+    text += (text.empty() ? "'" : ", '") + printable(name) + "'";
+  if (names.size() > 3)
+    text += " and " + std::to_string(names.size() - 3) + " more";
+  return text;
+}
+
+/// Parameters that torch.export lists and the graph no longer has.
+void Parameters::warnOfFoldedParameters() {
+  llvm::StringSet<> known;
+  for (auto &param : params) {
+    known.insert(param->name);
+    for (const std::string &name : param->tied)
+      known.insert(name);
+  }
+  SmallVector<StringRef> lost;
+  bool batchNorm = false;
+  for (auto [target, variable] : torchSignature.parameters)
+    if (!known.contains(target))
+      lost.push_back(target);
+  for (auto [target, variable] : torchSignature.buffers)
+    batchNorm |= !known.contains(target) && target.ends_with("running_mean");
+  if (lost.empty())
+    return;
+  emitWarning(loc) << "the exporter folded parameters away, which can no "
+                      "longer be trained: "
+                   << quoteFirst(lost)
+                   << (batchNorm ? " (BatchNormalization was folded into Conv)"
+                                 : "")
+                   << "; torch.onnx.export(..., dynamo=True, optimize=False) "
+                      "keeps them";
+}
+
+/// Float initializers that look like folded parameters or baked tables.
+void Parameters::warnOfBakedConstants() {
+  SmallVector<StringRef> baked, foldedConv;
+  for (auto &param : params) {
+    const TensorData &data = *param->data;
+    bool named = isDottedName(data.name);
+    if (param->role == Role::Trained && StringRef(data.name).starts_with("onnx::Conv"))
+      foldedConv.push_back(data.name);
+    // Shapes and scalars are ordinary constants.
+    bool table = isFloat(data.type) ? data.size() > 1 : data.shape.size() > 2;
+    if (param->role == Role::Constant && !named && table)
+      baked.push_back(data.name);
+  }
+  const char *call = torchSignature.present
+                         ? "torch.onnx.export(..., dynamo=True, optimize=False)"
+                         : keepCall;
+  if (!baked.empty())
+    emitWarning(loc) << "initializers without a PyTorch name are taken as "
+                        "constants (folded parameters, masks or position "
+                        "tables): "
+                     << quoteFirst(baked) << "; " << call
+                     << " keeps what they were made from";
+  if (!foldedConv.empty())
+    emitWarning(loc) << "weights of Conv without a PyTorch name ("
+                     << quoteFirst(foldedConv)
+                     << "): BatchNormalization was probably folded into them; "
+                     << call << " keeps it";
+}
+
+void Parameters::warnOfLosses() {
+  warnOfFoldedParameters();
+  warnOfBakedConstants();
+}
