@@ -309,8 +309,9 @@ INFER(SliceOp) {
 
 INFER(ConcatOp) {
   InferError error(loc, getOperationName());
+  // SameOperandsElementType has the message for this.
   if (adaptor.getInputs().empty())
-    return error("expected at least one operand");
+    return failure();
   Value first = adaptor.getInputs().front();
   int64_t axis = adaptor.getAxis();
   Dims shape(shapeOf(first));
