@@ -138,6 +138,9 @@ static void readTables(const fb::Program &from, Program &to) {
     return Arena{arena.space(), arena.bytes(), arena.alignment()};
   });
   to.buffers = tables<Buffer>(from.buffers(), readBuffer);
+  for (size_t index = 0; index < to.buffers.size(); ++index)
+    if (to.buffers[index].name.empty())
+      to.buffers[index].name = "#" + std::to_string(index);
   to.parameters = tables<Parameter>(from.parameters(), readParameter);
   to.inputs = tables<Input>(from.inputs(), readInput);
   to.outputs = tables<Output>(from.outputs(), [](const fb::Output &output) {
@@ -196,8 +199,12 @@ std::shared_ptr<const Program> Program::fromFile(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
   if (!file)
     fail(ZRT_ERROR_IO, "cannot open ", path, ": ", std::strerror(errno));
-  std::string bytes((std::istreambuf_iterator<char>(file)),
-                    std::istreambuf_iterator<char>());
+  std::string bytes;
+  std::vector<char> block(1 << 20);
+  do {
+    file.read(block.data(), block.size());
+    bytes.append(block.data(), file.gcount());
+  } while (file);
   if (file.bad())
     fail(ZRT_ERROR_IO, "cannot read ", path, ": ", std::strerror(errno));
   try {

@@ -42,7 +42,7 @@ struct Buffer {
   fb::DType dtype;
   std::vector<int64_t> shape;
   fb::Kind kind;
-  uint64_t paddingBytes;
+  uint64_t paddingBytes; // of all ranks together
 
   uint64_t begin(uint32_t rank) const { return offset + rank * rankStride; }
   uint64_t end(uint32_t rank) const { return begin(rank) + bytes; }
@@ -154,7 +154,8 @@ struct Program {
   static std::shared_ptr<const Program> fromFile(const std::string &path);
 
   uint64_t plannedBytes(fb::Space space) const;
-  /// Storage of one rank under buffers of a kind, and the padding in it.
+  /// Storage of one rank under buffers of a kind, and the padding in that of
+  /// all ranks.
   uint64_t kindBytes(fb::Kind kind, uint64_t &padding) const;
 };
 

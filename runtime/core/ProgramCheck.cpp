@@ -123,9 +123,10 @@ void Checker::checkBuffer(const Buffer &buffer) {
         " bytes, rank stride ", buffer.rankStride, "; the arena has ", size,
         " bytes)");
   bytesInside(buffer.shape, buffer.dtype, buffer);
-  if (buffer.paddingBytes > buffer.bytes)
-    bad("has more padding (", buffer.paddingBytes, " bytes) than bytes (",
-        buffer.bytes, ")");
+  std::optional<uint64_t> all = checkedMul(buffer.bytes, program.ranks);
+  if (!all || buffer.paddingBytes > *all)
+    bad("has more padding (", buffer.paddingBytes, " bytes on all ranks) than ",
+        buffer.bytes, " bytes a rank");
 }
 
 void Checker::checkParameter(Parameter &parameter) {

@@ -57,6 +57,9 @@ static zrt_status guarded(Body body) noexcept {
   } catch (const std::exception &error) {
     lastError = error.what();
     return ZRT_ERROR_EXECUTION;
+  } catch (...) {
+    lastError = "unknown exception";
+    return ZRT_ERROR_EXECUTION;
   }
 }
 
@@ -237,9 +240,9 @@ uint64_t zrt_program_planned_bytes(const zrt_program *program,
 }
 
 uint64_t zrt_program_kind_bytes(const zrt_program *program, zrt_kind kind,
-                                uint64_t *padding) {
+                                uint64_t *padding_times_ranks) {
   uint64_t ignored;
-  uint64_t &out = padding ? *padding : ignored;
+  uint64_t &out = padding_times_ranks ? *padding_times_ranks : ignored;
   out = 0;
   return program ? program->program->kindBytes(fb::Kind(kind), out) : 0;
 }

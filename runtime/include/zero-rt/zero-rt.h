@@ -227,10 +227,12 @@ int64_t zrt_program_find_output(const zrt_program *program, const char *name);
 /// Bytes of one rank's arenas in a space: what the compiler planned as peak.
 uint64_t zrt_program_planned_bytes(const zrt_program *program, zrt_space space);
 /// Bytes of one rank that buffers of a kind occupy; storage shared by two of
-/// them counts once. *padding (may be NULL) are those that hold no element of
-/// the model: the end of the last shards.
+/// them counts once. *padding_times_ranks (may be NULL) are those that hold no
+/// element of the model, summed over all ranks (the last shards are shorter, so
+/// ranks differ): a rank holds on average `bytes - padding_times_ranks / ranks`
+/// bytes of the model.
 uint64_t zrt_program_kind_bytes(const zrt_program *program, zrt_kind kind,
-                                uint64_t *padding);
+                                uint64_t *padding_times_ranks);
 
 //===----------------------------------------------------------------------===//
 // Sessions: N ranks with their memory.
