@@ -37,6 +37,7 @@ private:
   LogicalResult rewireSum(ElementSum sum);
   Value sumReplicated(OpBuilder &builder, Operation *sum, ValueRange inputs);
   void publishSum(Operation *sum, Value partial);
+  void eraseDead(llvm::DenseSet<Operation *> &ops);
 
   Partition &partition;
   StepInfo &info;
@@ -260,6 +261,18 @@ LogicalResult UpdatePartitioner::rewireSums() {
   return success();
 }
 
+/// Erases the ops of the original updates and what only they used.
+void UpdatePartitioner::eraseDead(llvm::DenseSet<Operation *> &ops) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*info.body))) {
+    if (!ops.contains(&op) || !isOpTriviallyDead(&op))
+      continue;
+    for (Value operand : getUsedValues(&op))
+      if (Operation *def = operand.getDefiningOp(); def && !isa<ReadOp>(def))
+        ops.insert(def);
+    op.erase();
+  }
+}
+
 LogicalResult UpdatePartitioner::run() {
   for (ParamUpdate &update : info.updates)
     if (failed(checkUsers(update)))
@@ -271,10 +284,7 @@ LogicalResult UpdatePartitioner::run() {
     moveUpdate(update);
     update.ops.clear();
   }
-  // Ops that two updates share die with the second.
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*info.body)))
-    if (replaced.contains(&op) && op.use_empty())
-      op.erase();
+  eraseDead(replaced);
   return rewireSums();
 }
 

@@ -275,9 +275,12 @@ static Value makeLocal(OpBuilder &builder, Value value, Type type,
                        FlatSymbolRefAttr grid) {
   Operation *def = value.getDefiningOp();
   Location loc = value.getLoc();
-  // An empty tensor or a splat is cheaper to remake than to cut.
-  if (def && isa<tensor::EmptyOp>(def))
-    return tensor::EmptyOp::create(builder, loc, type, ValueRange{});
+  // What has no contents of its own is cheaper to remake than to cut.
+  if (isa_and_nonnull<tensor::EmptyOp, tensor::SplatOp>(def)) {
+    Operation *copy = builder.clone(*def);
+    copy->getResult(0).setType(type);
+    return copy->getResult(0);
+  }
   SplatElementsAttr splat;
   if (def && matchPattern(value, m_Constant(&splat))) {
     auto attr = SplatElementsAttr::get(cast<ShapedType>(type),
