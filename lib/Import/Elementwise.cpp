@@ -59,22 +59,38 @@ HostTensor zero::onnx_import::compactFor(const HostTensor &tensor,
   return result;
 }
 
-/// All inputs as values; constants in their compact form. Empty after an error.
+/// What the other inputs broadcast to, if all are tensors that fit.
+static std::optional<SmallVector<int64_t>> otherShapes(NodeContext &c,
+                                                       unsigned i) {
+  std::optional<SmallVector<int64_t>> others = SmallVector<int64_t>();
+  for (unsigned k = 0; k < c.numInputs() && others; ++k) {
+    if (k == i)
+      continue;
+    auto shape = c.has(k) ? c.shape(k) : std::nullopt;
+    if (!shape)
+      return std::nullopt;
+    others = broadcastShapes(*others, *shape);
+  }
+  return others;
+}
+
+/// Input `i` as a value, a constant in its compact form.
+static Value operand(NodeContext &c, unsigned i) {
+  const HostTensor *tensor = c.host(i);
+  auto others = otherShapes(c, i);
+  if (!tensor || !tensor->size() || !others)
+    return c.value(i);
+  HostTensor small = compactFor(*tensor, *others);
+  return c.staysInFile(i, small.size()) ? c.value(i) : c.constant(small);
+}
+
+/// All inputs as values; empty after an error.
 static SmallVector<Value> operands(NodeContext &c) {
   SmallVector<Value> values;
   for (unsigned i = 0; i < c.numInputs(); ++i) {
-    const HostTensor *tensor = c.host(i);
-    std::optional<SmallVector<int64_t>> others = SmallVector<int64_t>();
-    for (unsigned k = 0; k < c.numInputs() && others; ++k)
-      if (k != i && c.has(k))
-        if (auto shape = c.shape(k))
-          others = broadcastShapes(*others, *shape);
-    Value value = tensor && tensor->size() && others
-                      ? c.constant(compactFor(*tensor, *others))
-                      : c.value(i);
-    if (!value)
+    values.push_back(operand(c, i));
+    if (!values.back())
       return {};
-    values.push_back(value);
   }
   return values;
 }

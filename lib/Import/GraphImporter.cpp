@@ -53,10 +53,15 @@ static void declareParam(OpBuilder &b, Location loc, Param &param, StringRef fil
         SmallVector<StringRef>(param.tied.begin(), param.tied.end())));
 }
 
-/// Whether compute can use a constant only through the weights file.
-static bool isLargeConstant(const Param &param) {
+/// Whether compute can use `elements` of a constant only through the weights
+/// file.
+static bool staysInFile(const Param &param, int64_t elements) {
   return param.role == Role::Constant && isFloat(param.data->type) &&
-         param.data->size() > maxInlineElements;
+         elements > maxInlineElements;
+}
+
+static bool isLargeConstant(const Param &param) {
+  return staysInFile(param, param.data->size());
 }
 
 LogicalResult GraphImporter::declareParameters() {
@@ -388,6 +393,14 @@ LogicalResult GraphImporter::finish() {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
     if (isOpTriviallyDead(&op))
       op.erase();
+  // Large constants that were folded into others.
+  llvm::StringSet<> read;
+  for (auto op : body.getOps<zero::ReadOp>())
+    read.insert(op.getSymbol());
+  for (const std::unique_ptr<Param> &param : parameters.all())
+    if (param->role == Role::Constant && !read.contains(param->name))
+      if (Operation *symbol = module.lookupSymbol(param->name))
+        symbol->erase();
   return verify(module);
 }
 
@@ -446,6 +459,10 @@ std::optional<SmallVector<int64_t>> NodeContext::ints(unsigned i,
                << " must be integers that are known at import; they depend on "
                   "the data";
   return std::nullopt;
+}
+
+bool NodeContext::staysInFile(unsigned i, int64_t elements) const {
+  return inputs[i]->param && ::staysInFile(*inputs[i]->param, elements);
 }
 
 bool NodeContext::isUsed(unsigned i) const {

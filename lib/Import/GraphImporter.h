@@ -117,6 +117,9 @@ public:
   std::optional<DType> dtype(unsigned i);
   /// The integers of input `i`; an error when they are not known at import.
   std::optional<SmallVector<int64_t>> ints(unsigned i, StringRef what);
+  /// Whether input `i` is an initializer of which `elements` are too many for
+  /// the IR.
+  bool staysInFile(unsigned i, int64_t elements) const;
   /// Whether result `i` is used by anything.
   bool isUsed(unsigned i) const;
   /// How often the value that is input `i` is used in the graph.

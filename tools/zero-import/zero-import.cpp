@@ -14,6 +14,7 @@
 #include "zero/Autodiff/TrainStep.h"
 #include "zero/Import/Import.h"
 
+#include "mlir/IR/AsmState.h"
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
@@ -141,7 +142,7 @@ static bool writeModule(ModuleOp module) {
       openOutputFile(outputFile, &error);
   if (!out)
     return failWith(error);
-  module->print(out->os(), OpPrintingFlags().enableDebugInfo(false));
+  module->print(out->os());
   out->os().flush();
   if (out->os().has_error())
     return failWith("cannot write '" + outputFile +
@@ -181,6 +182,8 @@ static bool run() {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  // --mlir-print-debuginfo shows each operation's ONNX node.
+  registerAsmPrinterCLOptions();
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(
       argc, argv,
