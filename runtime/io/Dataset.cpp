@@ -194,13 +194,13 @@ void Dataset::read(size_t index, int64_t firstSample, void *target) const {
   }
 }
 
-std::optional<int64_t> zrt::dataDimension(const std::string &path,
-                                          const std::string &name, size_t dim) {
+std::optional<std::vector<int64_t>> zrt::dataShape(const std::string &path,
+                                                   const std::string &name) {
   if (isTokenFile(path))
     return std::nullopt;
   auto file = openTensorFile(path);
   const TensorInfo *info = file->find(name);
-  if (!info || dim >= info->shape.size())
+  if (!info)
     return std::nullopt;
-  return info->shape[dim];
+  return info->shape;
 }

@@ -58,6 +58,11 @@ public:
   int64_t samples() const { return numSamples; }
   const std::vector<InputSpec> &inputs() const { return specs; }
 
+  /// The tensor of the file that input `index` is read from.
+  const std::string &sourceName(size_t index) const {
+    return sources[index].name;
+  }
+
   /// Writes the samples of input `index` that start at `firstSample`, cycling
   /// at the end, to `target` in the type of the input. Throws IoError for
   /// integers outside the input's range.
@@ -87,11 +92,10 @@ private:
   int64_t numSamples = -1;
 };
 
-/// The sample shape of each tensor of a data file is known without a plan:
-/// the size of dimension `dim` (not the first) of tensor `name`, if the file
-/// has it. Tools use it for symbolic dimensions.
-std::optional<int64_t> dataDimension(const std::string &path,
-                                     const std::string &name, size_t dim);
+/// The shape of tensor `name` of a data file, if the file has it; a stream of
+/// tokens has none.
+std::optional<std::vector<int64_t>> dataShape(const std::string &path,
+                                              const std::string &name);
 
 } // namespace zrt
 

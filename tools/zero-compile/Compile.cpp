@@ -12,27 +12,25 @@
 
 #include "Compile.h"
 
+#include "dialects/Plan/Plan.h"
+#include "dialects/Zero/Zero.h"
 #include "zero/InitAll.h"
 #include "zero/Lowering/Kernels.h"
 #include "zero/Lowering/Plan.h"
 #include "zero/Pipelines.h"
 
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Pass/PassRegistry.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
-
-#include <mutex>
 
 using namespace mlir;
 using namespace zero_tools;
 
 void zero_tools::prepareContext(MLIRContext &context) {
-  static std::once_flag once;
-  std::call_once(once, zero::registerAllPasses);
   DialectRegistry registry;
   zero::registerAllDialects(registry);
   zero::registerKernelDialects(registry);
@@ -56,19 +54,20 @@ static LogicalResult checkPartition(ModuleOp module,
   return success();
 }
 
+/// Ranks of a module that says nothing: one, or those of its grid.
+static int64_t defaultRanks(ModuleOp module) {
+  return module.getOps<shard::GridOp>().empty() ? 1 : zero::kUnsetRanks;
+}
+
 static LogicalResult runPhases(ModuleOp module, const CompileOptions &options) {
+  if (options.trainStep &&
+      failed(train::buildTrainStep(module, *options.trainStep)))
+    return failure();
   PassManager passes(module.getContext());
-  if (!options.trainStep.empty()) {
-    std::string text = "train-step{" + options.trainStep + "}";
-    std::string error;
-    llvm::raw_string_ostream stream(error);
-    if (failed(parsePassPipeline(text, passes, stream)))
-      return module.emitError() << "cannot make a training step: " << error;
-  }
   if (!module->hasAttr("zero.stage")) {
     zero::ZeroOptions zeroOptions;
     zeroOptions.stage = options.stage.value_or(0);
-    zeroOptions.ranks = options.ranks.value_or(1);
+    zeroOptions.ranks = options.ranks.value_or(defaultRanks(module));
     zero::buildZeroPipeline(passes, zeroOptions);
   }
   zero::buildPlanPipeline(passes);

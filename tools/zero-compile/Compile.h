@@ -14,6 +14,8 @@
 #ifndef ZERO_TOOLS_ZERO_COMPILE_COMPILE_H
 #define ZERO_TOOLS_ZERO_COMPILE_COMPILE_H
 
+#include "zero/Autodiff/TrainStep.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -25,16 +27,15 @@
 namespace zero_tools {
 
 struct CompileOptions {
-  /// Options of --train-step, such as "loss=mse optimizer=sgd"; empty when the
-  /// module is a training step already.
-  std::string trainStep;
+  /// Absent when the module is a training step already.
+  std::optional<mlir::train::TrainStepOptions> trainStep;
   /// Absent: as the module says if it is partitioned, else stage 0 on one rank.
   std::optional<int64_t> stage, ranks;
   /// "host" (this machine) or "host:CPU" with LLVM's name of a processor.
   std::string target = "host";
 };
 
-/// Registers all dialects and passes and loads what the compiler needs.
+/// Registers and loads all dialects that the compiler needs.
 void prepareContext(mlir::MLIRContext &context);
 
 /// Parses an .mlir or bytecode file.

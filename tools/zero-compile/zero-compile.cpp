@@ -13,9 +13,11 @@
 #include "Compile.h"
 
 #include "../zero-run/Flags.h"
+#include "dialects/Zero/Zero.h"
 #include "runtime/io/Files.h"
 
 #include <cstdio>
+#include <filesystem>
 
 using namespace zero_tools;
 
@@ -39,7 +41,7 @@ static std::optional<Arguments> parse(int argc, char **argv) {
   flags.text("-o", &arguments.output, "step.zplan", "the file to write");
   flags.integer("--zero-stage", &arguments.compile.stage, 0, 3, "K",
                 "ZeRO stage 0 to 3 (default 0, or the module's)");
-  flags.integer("--ranks", &arguments.compile.ranks, 1, 4096, "N",
+  flags.integer("--ranks", &arguments.compile.ranks, 1, 1024, "N",
                 "number of ranks (default 1, or the module's)");
   flags.text("--target", &arguments.compile.target, "TARGET",
              "host (this machine, default) or host:CPU");
@@ -58,6 +60,24 @@ static std::optional<Arguments> parse(int argc, char **argv) {
   return arguments;
 }
 
+static std::filesystem::path folderOf(const std::string &file) {
+  return std::filesystem::absolute(file).parent_path();
+}
+
+/// A module names its weights relative to its own folder, a plan relative to
+/// the plan's.
+static void moveWeightPaths(mlir::ModuleOp module, const Arguments &arguments) {
+  std::filesystem::path from = folderOf(arguments.input);
+  std::filesystem::path to = folderOf(arguments.output);
+  if (from.lexically_normal() == to.lexically_normal())
+    return;
+  module.walk([&](mlir::zero::ParamOp param) {
+    if (auto file = param.getInitFile())
+      param.setInitFile(
+          std::filesystem::proximate(from / file->str(), to).string());
+  });
+}
+
 static void run(const Arguments &arguments) {
   zrt::MappedFile readable(arguments.input);
   mlir::MLIRContext context;
@@ -65,6 +85,8 @@ static void run(const Arguments &arguments) {
   OneLineErrors errors(context, "zero-compile", arguments.input);
   std::string bytes;
   auto module = parseModule(arguments.input, context);
+  if (module)
+    moveWeightPaths(*module, arguments);
   if (!module || failed(compileToZplan(*module, arguments.compile, bytes)))
     throw std::runtime_error(errors.error());
   zrt::AtomicFile file(arguments.output);

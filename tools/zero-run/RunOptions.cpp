@@ -41,7 +41,7 @@ static const char *const compileFlagNames[] = {
 
 static void addCompileFlags(Flags &flags, RunOptions &options,
                             RawOptions &raw) {
-  flags.integer("--ranks", &options.ranks, 1, 4096, "N",
+  flags.integer("--ranks", &options.ranks, 1, 1024, "N",
                 "number of ranks (default 1, or the plan's)");
   flags.integer("--zero-stage", &options.stage, 0, 3, "K",
                 "ZeRO stage 0 to 3 (default 0, or the plan's)");

@@ -84,8 +84,9 @@ TemporaryFolder::TemporaryFolder() {
   for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGABRT, SIGSEGV, SIGBUS,
                      SIGFPE, SIGILL, SIGPIPE}) {
     struct sigaction old;
-    // What the caller ignores (nohup) stays ignored.
-    if (!sigaction(signal, nullptr, &old) && old.sa_handler != SIG_IGN)
+    // What the caller ignores (nohup) stays ignored, and a sanitizer's report
+    // of a crash stays.
+    if (!sigaction(signal, nullptr, &old) && old.sa_handler == SIG_DFL)
       sigaction(signal, &action, nullptr);
   }
 }

@@ -85,7 +85,11 @@ void Training::openData() {
   int64_t samplesPerStep = info.samples_per_rank * int64_t(info.ranks);
   data = std::make_unique<zrt::Dataset>(options.data, std::move(specs),
                                         samplesPerStep,
-                                        options.loss == "causal-lm");
+                                        /*labelsFromTokens=*/true);
+  for (size_t i = 0; i < dataInputs.size(); ++i)
+    if (data->sourceName(i) != data->inputs()[i].name)
+      warn(options.data + ": has no tensor \"labels\", the tokens of " +
+           zrt::jsonQuote(data->sourceName(i)) + " are taken as labels");
   // A step without data inputs has no samples to run out of.
   int64_t once = samplesPerStep > 0 && data->samples() > 0
                      ? data->samples() / samplesPerStep

@@ -18,39 +18,58 @@
 #include "TemporaryFolder.h"
 #include "Training.h"
 
+#include "runtime/io/Dataset.h"
 #include "runtime/io/Files.h"
-#include "runtime/io/Json.h"
 #include "zero/Import/Import.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
 #include <cstdio>
+#include <tuple>
 
 using namespace zero_tools;
 
 static constexpr const char *weightsName = "weights.safetensors";
 
-/// The options of --train-step that the flags say; what they leave open has
-/// the pass's default.
-static std::string trainStepOptions(const RunOptions &options) {
-  if (options.loss.empty())
-    return "";
-  std::string text = "loss=" + options.loss;
-  auto add = [&](const char *name, const std::string &value) {
-    text += std::string(" ") + name + "=" + value;
-  };
-  add("optimizer", options.optimizer.empty() ? "adamw" : options.optimizer);
-  if (options.momentum)
-    add("momentum", zrt::jsonNumber(*options.momentum));
-  if (options.weightDecay)
-    add("weight-decay", zrt::jsonNumber(*options.weightDecay));
-  if (options.betas) {
-    add("beta1", zrt::jsonNumber(options.betas->first));
-    add("beta2", zrt::jsonNumber(options.betas->second));
+/// Samples of a rank: the first dimension of the model's first input.
+static std::optional<int64_t> batchOf(mlir::ModuleOp module) {
+  auto forward = module.lookupSymbol<mlir::func::FuncOp>("forward");
+  if (!forward || !forward.getNumArguments())
+    return std::nullopt;
+  auto type =
+      llvm::dyn_cast<mlir::RankedTensorType>(forward.getArgument(0).getType());
+  if (!type || !type.getRank())
+    return std::nullopt;
+  return type.getDimSize(0);
+}
+
+/// What the data says about labels: their shape tells the class axis, and
+/// without labels the tokens are the labels.
+static void setLabels(const RunOptions &options, mlir::ModuleOp module,
+                      mlir::train::TrainStepOptions &step) {
+  auto shape = zrt::dataShape(options.data, "labels");
+  auto batch = batchOf(module);
+  if (!shape)
+    step.labels = "input";
+  else if (batch && !shape->empty()) {
+    shape->front() = *batch;
+    step.labelsShape.emplace(shape->begin(), shape->end());
   }
-  if (options.epsilon)
-    add("epsilon", zrt::jsonNumber(*options.epsilon));
-  if (options.nesterov)
-    add("nesterov", "true");
-  return text;
+}
+
+static mlir::train::TrainStepOptions
+trainStepOptions(const RunOptions &options) {
+  mlir::train::TrainStepOptions step;
+  step.loss = options.loss;
+  if (!options.optimizer.empty())
+    step.optimizer = options.optimizer;
+  step.momentum = options.momentum.value_or(step.momentum);
+  step.weightDecay = options.weightDecay;
+  step.epsilon = options.epsilon.value_or(step.epsilon);
+  step.nesterov = options.nesterov;
+  if (options.betas)
+    std::tie(step.beta1, step.beta2) = *options.betas;
+  return step;
 }
 
 static mlir::OwningOpRef<mlir::ModuleOp>
@@ -78,11 +97,14 @@ static std::string compileModel(const RunOptions &options,
   prepareContext(context);
   OneLineErrors errors(context, "zero-run", options.model);
   CompileOptions compile;
-  compile.trainStep = trainStepOptions(options);
   compile.stage = options.stage;
   compile.ranks = options.ranks;
   std::string bytes;
   auto module = loadModule(options, context, weightsFolder);
+  if (module && !options.loss.empty()) {
+    compile.trainStep = trainStepOptions(options);
+    setLabels(options, *module, *compile.trainStep);
+  }
   if (!module || failed(compileToZplan(*module, compile, bytes)))
     throw std::runtime_error(errors.error());
   return bytes;

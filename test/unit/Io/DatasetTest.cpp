@@ -197,6 +197,7 @@ TEST_F(Data, LabelsDefaultToTheTokensWhereAsked) {
   EXPECT_NE(verdict(path, inputs), "");
   inputs[1] = ranged(inputs[1], 0, 3);
   Dataset data(path, inputs, 1, true);
+  EXPECT_EQ(data.sourceName(1), "ids");
   int64_t target[2];
   data.read(1, 0, target);
   EXPECT_EQ(target[1], 2);
@@ -206,11 +207,11 @@ TEST_F(Data, LabelsDefaultToTheTokensWhereAsked) {
       "at [1, 1], which is outside [0, 3]");
 }
 
-TEST_F(Data, DimensionsAreKnownWithoutAPlan) {
+TEST_F(Data, ShapesAreKnownWithoutAPlan) {
   std::string path = numbered(5);
-  EXPECT_EQ(dataDimension(path, "x", 1), 2);
-  EXPECT_FALSE(dataDimension(path, "x", 2));
-  EXPECT_FALSE(dataDimension(path, "y", 1));
+  EXPECT_EQ(dataShape(path, "x"), (std::vector<int64_t>{5, 2}));
+  EXPECT_FALSE(dataShape(path, "y"));
+  EXPECT_FALSE(dataShape(put("t.bin", "1234"), "x"));
 }
 
 } // namespace

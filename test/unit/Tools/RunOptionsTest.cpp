@@ -89,7 +89,7 @@ TEST(RunOptions, MistakesAreOneLine) {
       {{"m.onnx", "--zero-stage", "4"},
        "--zero-stage '4': expected a whole number from 0 to 3"},
       {{"m.onnx", "--ranks", "0"},
-       "--ranks '0': expected a whole number from 1 to 4096"},
+       "--ranks '0': expected a whole number from 1 to 1024"},
   };
   for (const auto &[args, message] : cases)
     EXPECT_EQ(errorOf(args), message);
