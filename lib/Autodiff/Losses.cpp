@@ -66,7 +66,11 @@ private:
   Value scalar(Value like, double value) {
     return createScalar(builder, loc, getElementTypeOrSelf(like), value);
   }
-  InFlightDiagnostic error() { return function.emitError(); }
+  /// Starts an error about the function.
+  InFlightDiagnostic error() {
+    return std::move(function.emitError() << "@" << function.getSymName()
+                                          << " ");
+  }
 
   FailureOr<Value> findPrediction(StringRef output);
   FailureOr<Value> addLabels(RankedTensorType type);

@@ -60,8 +60,9 @@ FailureOr<Value> TrainAutodiffPass::findLoss(func::FuncOp target) {
   if (candidates.size() == 1)
     return candidates.front();
   if (!loss.empty())
-    return target.emitError() << "has no rank-0 float output called " << loss;
-  return target.emitError() << "has " << candidates.size()
+    return target.emitError() << "@" << function
+                              << " has no rank-0 float output called " << loss;
+  return target.emitError() << "@" << function << " has " << candidates.size()
                             << " rank-0 float outputs, name one with loss=";
 }
 
@@ -87,9 +88,10 @@ void TrainAutodiffPass::collectVariables(func::FuncOp target) {
 LogicalResult TrainAutodiffPass::differentiate() {
   auto target = getOperation().lookupSymbol<func::FuncOp>(function);
   if (!target)
-    return getOperation().emitError() << "has no function @" << function;
+    return getOperation().emitError() << "module has no function @" << function;
   if (!llvm::hasSingleElement(target.getBody()))
-    return target.emitError("is not straight-line code, expected one block");
+    return target.emitError()
+           << "@" << function << " is not straight-line code, expected one block";
   FailureOr<Value> lossValue = findLoss(target);
   if (failed(lossValue))
     return failure();

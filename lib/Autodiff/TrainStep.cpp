@@ -35,12 +35,12 @@ static DictionaryAttr attrs(OpBuilder &builder,
 /// The forward function of `module`, after the checks that the step needs.
 static FailureOr<func::FuncOp> findForward(ModuleOp module) {
   if (module.lookupSymbol<func::FuncOp>("step"))
-    return module.emitError("has a function @step already");
+    return module.emitError("module has a function @step already");
   auto function = module.lookupSymbol<func::FuncOp>("forward");
   if (!function)
-    return module.emitError("has no function @forward to train");
+    return module.emitError("module has no function @forward to train");
   if (!llvm::hasSingleElement(function.getBody()))
-    return function.emitError("is not straight-line code, expected one block");
+    return function.emitError("@forward is not straight-line code, expected one block");
   return function;
 }
 
@@ -87,7 +87,7 @@ differentiate(OpBuilder &builder, func::FuncOp function, Value loss) {
           << " is not updated: the loss does not depend on it";
   }
   if (trained.empty())
-    return function.emitError("the loss depends on no trained parameter");
+    return function.emitError("the loss of @forward depends on no trained parameter");
   return trained;
 }
 
