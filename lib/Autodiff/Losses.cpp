@@ -140,8 +140,8 @@ FailureOr<Value> LossBuilder::addLabels(RankedTensorType type) {
 /// last one where two fit or the labels' shape is not known.
 FailureOr<int64_t> LossBuilder::findClassAxis(ArrayRef<int64_t> logits) {
   if (logits.empty())
-    return error() << "cross-entropy needs logits with a class axis, the "
-                      "output is a scalar";
+    return error() << "gives a scalar, but cross-entropy needs logits with a "
+                      "class axis";
   if (!options.labelsShape)
     return logits.size() - 1;
   for (int64_t axis = logits.size() - 1; axis >= 0; --axis) {
@@ -150,9 +150,10 @@ FailureOr<int64_t> LossBuilder::findClassAxis(ArrayRef<int64_t> logits) {
     if (rest == *options.labelsShape)
       return axis;
   }
-  return error() << "labels of shape " << formatDims(*options.labelsShape)
-                 << " do not fit logits of shape " << formatDims(logits)
-                 << ": no axis of the logits can be the class axis";
+  return error() << "gives logits of shape " << formatDims(logits)
+                 << ", which labels of shape "
+                 << formatDims(*options.labelsShape)
+                 << " do not fit: no axis can be the class axis";
 }
 
 //===----------------------------------------------------------------------===//
@@ -226,9 +227,8 @@ Value LossBuilder::shiftLabels(Value labels) {
 FailureOr<Value> LossBuilder::buildCausalLm(Value logits) {
   ArrayRef<int64_t> shape = typeOf(logits).getShape();
   if (shape.size() < 2 || shape[shape.size() - 2] < 2)
-    return error() << "causal-lm needs logits of at least 2 positions, the "
-                      "output has shape "
-                   << formatDims(shape);
+    return error() << "gives shape " << formatDims(shape)
+                   << ", but causal-lm needs logits of at least 2 positions";
   auto type = RankedTensorType::get(shape.drop_back(), builder.getI64Type());
   FailureOr<Value> labels =
       options.labels == "input" ? findTokens(type) : addLabels(type);
@@ -269,9 +269,9 @@ FailureOr<Value> LossBuilder::buildOutput(StringRef name) {
     return failure();
   RankedTensorType type = typeOf(*loss);
   if (type.getNumElements() != 1)
-    return error() << "output " << name << " of shape "
+    return error() << "has output " << name << " of shape "
                    << formatDims(type.getShape())
-                   << " is no loss, expected one element";
+                   << ", which is no loss: expected one element";
   return type.getRank() == 0 ? *loss : make<ReshapeOp>(*loss, Dims());
 }
 
@@ -287,7 +287,7 @@ FailureOr<Value> LossBuilder::build() {
           .Case("bce", &LossBuilder::buildBce)
           .Default(nullptr);
   if (!buildKind)
-    return error() << "unknown loss " << options.loss
+    return error() << "cannot train with unknown loss " << options.loss
                    << ", expected cross-entropy, causal-lm, mse, bce or "
                       "output:NAME";
   FailureOr<Value> prediction = findPrediction(output);

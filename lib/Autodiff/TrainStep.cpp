@@ -108,6 +108,9 @@ LogicalResult mlir::train::buildTrainStep(ModuleOp module,
   module.getContext()->loadDialect<TrainDialect>();
   if (failed(verifyOptimizer(module.getLoc(), options)))
     return failure();
+  if (options.labels != "separate" && options.labels != "input")
+    return module.emitError() << "unknown labels " << options.labels
+                              << ", expected separate or input";
   FailureOr<func::FuncOp> function = findForward(module);
   if (failed(function))
     return failure();

@@ -3,7 +3,7 @@
 // RUN: zero-opt %s -split-input-file -train-autodiff=inputs -canonicalize | FileCheck %s
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<4xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<4xf32> {zero.input = "x"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1xf32> to tensor<4xf32>
 // CHECK: %[[V0:.*]] = train.neg %[[DY]] : tensor<4xf32>
 // CHECK: return %{{.*}}, %[[V0]]
@@ -17,7 +17,7 @@ func.func @forward(%x: tensor<4xf32> {zero.input = "x"}) -> (tensor<f32> {zero.o
 
 // The derivative at 0 is 0.
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<4xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<4xf32> {zero.input = "x"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1xf32> to tensor<4xf32>
 // CHECK: %[[V0:.*]] = train.sign %[[X]] : tensor<4xf32>
 // CHECK: %[[V1:.*]] = train.mul %[[DY]], %[[V0]] : tensor<4xf32>
@@ -32,7 +32,7 @@ func.func @forward(%x: tensor<4xf32> {zero.input = "x"}) -> (tensor<f32> {zero.o
 
 // From the result.
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<4xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<4xf32> {zero.input = "x"})
 // CHECK: %[[V0:.*]] = train.exp %[[X]] : tensor<4xf32>
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1xf32> to tensor<4xf32>
 // CHECK: %[[V1:.*]] = train.mul %[[DY]], %[[V0]] : tensor<4xf32>
@@ -46,7 +46,7 @@ func.func @forward(%x: tensor<4xf32> {zero.input = "x"}) -> (tensor<f32> {zero.o
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<4xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<4xf32> {zero.input = "x"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1xf32> to tensor<4xf32>
 // CHECK: %[[V0:.*]] = train.div %[[DY]], %[[X]] : tensor<4xf32>
 // CHECK: return %{{.*}}, %[[V0]]
@@ -60,7 +60,7 @@ func.func @forward(%x: tensor<4xf32> {zero.input = "x"}) -> (tensor<f32> {zero.o
 
 // From the result.
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<4xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<4xf32> {zero.input = "x"})
 // CHECK-DAG: %[[C0:.*]] = arith.constant dense<2.000000e+00> : tensor<f32>
 // CHECK: %[[V0:.*]] = train.sqrt %[[X]] : tensor<4xf32>
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1xf32> to tensor<4xf32>
@@ -77,7 +77,7 @@ func.func @forward(%x: tensor<4xf32> {zero.input = "x"}) -> (tensor<f32> {zero.o
 
 // From the result.
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<4xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<4xf32> {zero.input = "x"})
 // CHECK-DAG: %[[C0:.*]] = arith.constant dense<-5.000000e-01> : tensor<f32>
 // CHECK: %[[V0:.*]] = train.rsqrt %[[X]] : tensor<4xf32>
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1xf32> to tensor<4xf32>
@@ -96,7 +96,7 @@ func.func @forward(%x: tensor<4xf32> {zero.input = "x"}) -> (tensor<f32> {zero.o
 
 // From the result.
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<4xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<4xf32> {zero.input = "x"})
 // CHECK: %[[V0:.*]] = train.reciprocal %[[X]] : tensor<4xf32>
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1xf32> to tensor<4xf32>
 // CHECK: %[[V1:.*]] = train.mul %[[V0]], %[[V0]] : tensor<4xf32>
@@ -112,7 +112,7 @@ func.func @forward(%x: tensor<4xf32> {zero.input = "x"}) -> (tensor<f32> {zero.o
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<4xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<4xf32> {zero.input = "x"})
 // CHECK-DAG: %[[C0:.*]] = arith.constant dense<1.12837923> : tensor<f32>
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1xf32> to tensor<4xf32>
 // CHECK: %[[V0:.*]] = train.mul %[[X]], %[[X]] : tensor<4xf32>
@@ -131,7 +131,7 @@ func.func @forward(%x: tensor<4xf32> {zero.input = "x"}) -> (tensor<f32> {zero.o
 
 // From the result.
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<4xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<4xf32> {zero.input = "x"})
 // CHECK-DAG: %[[C0:.*]] = arith.constant dense<1.000000e+00> : tensor<f32>
 // CHECK: %[[V0:.*]] = train.tanh %[[X]] : tensor<4xf32>
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1xf32> to tensor<4xf32>
@@ -149,7 +149,7 @@ func.func @forward(%x: tensor<4xf32> {zero.input = "x"}) -> (tensor<f32> {zero.o
 
 // From the result.
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<4xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<4xf32> {zero.input = "x"})
 // CHECK-DAG: %[[C0:.*]] = arith.constant dense<1.000000e+00> : tensor<f32>
 // CHECK: %[[V0:.*]] = train.sigmoid %[[X]] : tensor<4xf32>
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1xf32> to tensor<4xf32>
@@ -166,7 +166,7 @@ func.func @forward(%x: tensor<4xf32> {zero.input = "x"}) -> (tensor<f32> {zero.o
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<4xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<4xf32> {zero.input = "x"})
 // CHECK: %[[V0:.*]] = train.relu %[[X]] : tensor<4xf32>
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1xf32> to tensor<4xf32>
 // CHECK: %[[V1:.*]] = train.relu_grad %[[DY]], %[[V0]] : tensor<4xf32>
@@ -180,7 +180,7 @@ func.func @forward(%x: tensor<4xf32> {zero.input = "x"}) -> (tensor<f32> {zero.o
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<4xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<4xf32> {zero.input = "x"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1xf32> to tensor<4xf32>
 // CHECK: %[[V0:.*]] = train.cos %[[X]] : tensor<4xf32>
 // CHECK: %[[V1:.*]] = train.mul %[[DY]], %[[V0]] : tensor<4xf32>
@@ -194,7 +194,7 @@ func.func @forward(%x: tensor<4xf32> {zero.input = "x"}) -> (tensor<f32> {zero.o
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<4xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<4xf32> {zero.input = "x"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1xf32> to tensor<4xf32>
 // CHECK: %[[V0:.*]] = train.sin %[[X]] : tensor<4xf32>
 // CHECK: %[[V1:.*]] = train.mul %[[DY]], %[[V0]] : tensor<4xf32>
@@ -210,7 +210,7 @@ func.func @forward(%x: tensor<4xf32> {zero.input = "x"}) -> (tensor<f32> {zero.o
 
 // The approximation stays.
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<4xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<4xf32> {zero.input = "x"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1xf32> to tensor<4xf32>
 // CHECK: %[[V0:.*]] = train.gelu_grad %[[DY]], %[[X]] {approximate = "tanh"} : tensor<4xf32>
 // CHECK: return %{{.*}}, %[[V0]]
@@ -224,7 +224,7 @@ func.func @forward(%x: tensor<4xf32> {zero.input = "x"}) -> (tensor<f32> {zero.o
 
 // Between float types.
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<4xf64> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<4xf64> {zero.input = "x"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1xf32> to tensor<4xf32>
 // CHECK: %[[V0:.*]] = train.cast %[[DY]] : tensor<4xf32> to tensor<4xf64>
 // CHECK: return %{{.*}}, %[[V0]]
@@ -238,7 +238,7 @@ func.func @forward(%x: tensor<4xf64> {zero.input = "x"}) -> (tensor<f32> {zero.o
 
 // The broadcast operand gets the sum over what was added.
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[A:.*]]: tensor<3x4xf32> {zero.input = "a"}, %[[B:.*]]: tensor<4xf32> {zero.input = "b"})
+// CHECK-SAME: (%[[A:[a-z0-9]*]]: tensor<3x4xf32> {zero.input = "a"}, %[[B:.*]]: tensor<4xf32> {zero.input = "b"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1xf32> to tensor<3x4xf32>
 // CHECK: %[[V0:.*]] = train.reduce_sum %[[DY]] axes [0] : (tensor<3x4xf32>) -> tensor<4xf32>
 // CHECK: return %{{.*}}, %[[DY]], %[[V0]]
@@ -252,7 +252,7 @@ func.func @forward(%a: tensor<3x4xf32> {zero.input = "a"}, %b: tensor<4xf32> {ze
 
 // A dimension of 1 is summed and kept.
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[A:.*]]: tensor<3x4xf32> {zero.input = "a"}, %[[B:.*]]: tensor<3x1xf32> {zero.input = "b"})
+// CHECK-SAME: (%[[A:[a-z0-9]*]]: tensor<3x4xf32> {zero.input = "a"}, %[[B:.*]]: tensor<3x1xf32> {zero.input = "b"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1xf32> to tensor<3x4xf32>
 // CHECK: %[[V0:.*]] = train.reduce_sum %[[DY]] axes [1] {keepdims} : (tensor<3x4xf32>) -> tensor<3x1xf32>
 // CHECK: return %{{.*}}, %[[DY]], %[[V0]]
@@ -266,7 +266,7 @@ func.func @forward(%a: tensor<3x4xf32> {zero.input = "a"}, %b: tensor<3x1xf32> {
 
 // All dimensions are summed.
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[A:.*]]: tensor<3x4xf32> {zero.input = "a"}, %[[B:.*]]: tensor<f32> {zero.input = "b"})
+// CHECK-SAME: (%[[A:[a-z0-9]*]]: tensor<3x4xf32> {zero.input = "a"}, %[[B:.*]]: tensor<f32> {zero.input = "b"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1xf32> to tensor<3x4xf32>
 // CHECK: %[[V0:.*]] = train.reduce_sum %[[DY]] axes [0, 1] : (tensor<3x4xf32>) -> tensor<f32>
 // CHECK: return %{{.*}}, %[[DY]], %[[V0]]
@@ -279,7 +279,7 @@ func.func @forward(%a: tensor<3x4xf32> {zero.input = "a"}, %b: tensor<f32> {zero
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[A:.*]]: tensor<3x4xf32> {zero.input = "a"}, %[[B:.*]]: tensor<3x4xf32> {zero.input = "b"})
+// CHECK-SAME: (%[[A:[a-z0-9]*]]: tensor<3x4xf32> {zero.input = "a"}, %[[B:.*]]: tensor<3x4xf32> {zero.input = "b"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1xf32> to tensor<3x4xf32>
 // CHECK: %[[V0:.*]] = train.neg %[[DY]] : tensor<3x4xf32>
 // CHECK: return %{{.*}}, %[[DY]], %[[V0]]
@@ -292,7 +292,7 @@ func.func @forward(%a: tensor<3x4xf32> {zero.input = "a"}, %b: tensor<3x4xf32> {
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[A:.*]]: tensor<3x4xf32> {zero.input = "a"}, %[[B:.*]]: tensor<4xf32> {zero.input = "b"})
+// CHECK-SAME: (%[[A:[a-z0-9]*]]: tensor<3x4xf32> {zero.input = "a"}, %[[B:.*]]: tensor<4xf32> {zero.input = "b"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1xf32> to tensor<3x4xf32>
 // CHECK: %[[V0:.*]] = train.mul %[[DY]], %[[B]] : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<3x4xf32>
 // CHECK: %[[V1:.*]] = train.mul %[[DY]], %[[A]] : tensor<3x4xf32>
@@ -307,7 +307,7 @@ func.func @forward(%a: tensor<3x4xf32> {zero.input = "a"}, %b: tensor<4xf32> {ze
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[A:.*]]: tensor<3x4xf32> {zero.input = "a"}, %[[B:.*]]: tensor<4xf32> {zero.input = "b"})
+// CHECK-SAME: (%[[A:[a-z0-9]*]]: tensor<3x4xf32> {zero.input = "a"}, %[[B:.*]]: tensor<4xf32> {zero.input = "b"})
 // CHECK: %[[V0:.*]] = train.div %[[A]], %[[B]] : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<3x4xf32>
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1xf32> to tensor<3x4xf32>
 // CHECK: %[[V1:.*]] = train.div %[[DY]], %[[B]] : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<3x4xf32>
@@ -326,7 +326,7 @@ func.func @forward(%a: tensor<3x4xf32> {zero.input = "a"}, %b: tensor<4xf32> {ze
 
 // Equal operands get half each.
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[A:.*]]: tensor<4xf32> {zero.input = "a"}, %[[B:.*]]: tensor<4xf32> {zero.input = "b"})
+// CHECK-SAME: (%[[A:[a-z0-9]*]]: tensor<4xf32> {zero.input = "a"}, %[[B:.*]]: tensor<4xf32> {zero.input = "b"})
 // CHECK-DAG: %[[C0:.*]] = arith.constant dense<0.000000e+00> : tensor<f32>
 // CHECK-DAG: %[[C1:.*]] = arith.constant dense<5.000000e-01> : tensor<f32>
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1xf32> to tensor<4xf32>
@@ -349,7 +349,7 @@ func.func @forward(%a: tensor<4xf32> {zero.input = "a"}, %b: tensor<4xf32> {zero
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[A:.*]]: tensor<4xf32> {zero.input = "a"}, %[[B:.*]]: tensor<4xf32> {zero.input = "b"})
+// CHECK-SAME: (%[[A:[a-z0-9]*]]: tensor<4xf32> {zero.input = "a"}, %[[B:.*]]: tensor<4xf32> {zero.input = "b"})
 // CHECK-DAG: %[[C0:.*]] = arith.constant dense<0.000000e+00> : tensor<f32>
 // CHECK-DAG: %[[C1:.*]] = arith.constant dense<5.000000e-01> : tensor<f32>
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1xf32> to tensor<4xf32>
@@ -372,7 +372,7 @@ func.func @forward(%a: tensor<4xf32> {zero.input = "a"}, %b: tensor<4xf32> {zero
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[A:.*]]: tensor<4xf32> {zero.input = "a"}, %[[B:.*]]: tensor<4xf32> {zero.input = "b"})
+// CHECK-SAME: (%[[A:[a-z0-9]*]]: tensor<4xf32> {zero.input = "a"}, %[[B:.*]]: tensor<4xf32> {zero.input = "b"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1xf32> to tensor<4xf32>
 // CHECK: %[[V0:.*]] = train.div %[[A]], %[[B]] : tensor<4xf32>
 // CHECK: %[[V1:.*]] = train.abs %[[V0]] : tensor<4xf32>
@@ -391,7 +391,7 @@ func.func @forward(%a: tensor<4xf32> {zero.input = "a"}, %b: tensor<4xf32> {zero
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[A:.*]]: tensor<4xf32> {zero.input = "a"}, %[[B:.*]]: tensor<4xf32> {zero.input = "b"})
+// CHECK-SAME: (%[[A:[a-z0-9]*]]: tensor<4xf32> {zero.input = "a"}, %[[B:.*]]: tensor<4xf32> {zero.input = "b"})
 // CHECK-DAG: %[[C0:.*]] = arith.constant dense<0.000000e+00> : tensor<f32>
 // CHECK-DAG: %[[C1:.*]] = arith.constant dense<1.000000e+00> : tensor<f32>
 // CHECK: %[[V0:.*]] = train.pow %[[A]], %[[B]] : tensor<4xf32>
@@ -420,7 +420,7 @@ func.func @forward(%a: tensor<4xf32> {zero.input = "a"}, %b: tensor<4xf32> {zero
 
 // A constant exponent needs no logarithm, and 2 no power.
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[A:.*]]: tensor<4xf32> {zero.input = "a"})
+// CHECK-SAME: (%[[A:[a-z0-9]*]]: tensor<4xf32> {zero.input = "a"})
 // CHECK-DAG: %[[C0:.*]] = arith.constant dense<2.000000e+00> : tensor<f32>
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1xf32> to tensor<4xf32>
 // CHECK: %[[V0:.*]] = train.mul %[[A]], %[[C0]] : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
@@ -436,7 +436,7 @@ func.func @forward(%a: tensor<4xf32> {zero.input = "a"}) -> (tensor<f32> {zero.o
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[A:.*]]: tensor<4xf32> {zero.input = "a"})
+// CHECK-SAME: (%[[A:[a-z0-9]*]]: tensor<4xf32> {zero.input = "a"})
 // CHECK-DAG: %[[C0:.*]] = arith.constant dense<3.000000e+00> : tensor<f32>
 // CHECK-DAG: %[[C1:.*]] = arith.constant dense<2.000000e+00> : tensor<f32>
 // CHECK-DAG: %[[C2:.*]] = arith.constant dense<3.000000e+00> : tensor<4xf32>
@@ -455,7 +455,7 @@ func.func @forward(%a: tensor<4xf32> {zero.input = "a"}) -> (tensor<f32> {zero.o
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[C:.*]]: tensor<4xi1> {zero.input = "c"}, %[[A:.*]]: tensor<4xf32> {zero.input = "a"}, %[[B:.*]]: tensor<f32> {zero.input = "b"})
+// CHECK-SAME: (%[[C:[a-z0-9]*]]: tensor<4xi1> {zero.input = "c"}, %[[A:.*]]: tensor<4xf32> {zero.input = "a"}, %[[B:.*]]: tensor<f32> {zero.input = "b"})
 // CHECK-DAG: %[[C1:.*]] = arith.constant dense<0.000000e+00> : tensor<f32>
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1xf32> to tensor<4xf32>
 // CHECK: %[[V0:.*]] = train.where %[[C]], %[[DY]], %[[C1]] : (tensor<4xi1>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>

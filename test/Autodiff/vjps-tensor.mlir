@@ -4,7 +4,7 @@
 
 // Transposed products, no transposes of data.
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[A:.*]]: tensor<3x5xf32> {zero.input = "a"}, %[[B:.*]]: tensor<5x4xf32> {zero.input = "b"})
+// CHECK-SAME: (%[[A:[a-z0-9]*]]: tensor<3x5xf32> {zero.input = "a"}, %[[B:.*]]: tensor<5x4xf32> {zero.input = "b"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1xf32> to tensor<3x4xf32>
 // CHECK: %[[V0:.*]] = train.matmul %[[DY]], %[[B]] {transpose_b} : (tensor<3x4xf32>, tensor<5x4xf32>) -> tensor<3x5xf32>
 // CHECK: %[[V1:.*]] = train.matmul %[[A]], %[[DY]] {transpose_a} : (tensor<3x5xf32>, tensor<3x4xf32>) -> tensor<5x4xf32>
@@ -18,7 +18,7 @@ func.func @forward(%a: tensor<3x5xf32> {zero.input = "a"}, %b: tensor<5x4xf32> {
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[A:.*]]: tensor<3x5xf32> {zero.input = "a"}, %[[B:.*]]: tensor<4x5xf32> {zero.input = "b"})
+// CHECK-SAME: (%[[A:[a-z0-9]*]]: tensor<3x5xf32> {zero.input = "a"}, %[[B:.*]]: tensor<4x5xf32> {zero.input = "b"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1xf32> to tensor<3x4xf32>
 // CHECK: %[[V0:.*]] = train.matmul %[[DY]], %[[B]] : (tensor<3x4xf32>, tensor<4x5xf32>) -> tensor<3x5xf32>
 // CHECK: %[[V1:.*]] = train.matmul %[[DY]], %[[A]] {transpose_a} : (tensor<3x4xf32>, tensor<3x5xf32>) -> tensor<4x5xf32>
@@ -32,7 +32,7 @@ func.func @forward(%a: tensor<3x5xf32> {zero.input = "a"}, %b: tensor<4x5xf32> {
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[A:.*]]: tensor<5x3xf32> {zero.input = "a"}, %[[B:.*]]: tensor<5x4xf32> {zero.input = "b"})
+// CHECK-SAME: (%[[A:[a-z0-9]*]]: tensor<5x3xf32> {zero.input = "a"}, %[[B:.*]]: tensor<5x4xf32> {zero.input = "b"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1xf32> to tensor<3x4xf32>
 // CHECK: %[[V0:.*]] = train.matmul %[[B]], %[[DY]] {transpose_b} : (tensor<5x4xf32>, tensor<3x4xf32>) -> tensor<5x3xf32>
 // CHECK: %[[V1:.*]] = train.matmul %[[A]], %[[DY]] : (tensor<5x3xf32>, tensor<3x4xf32>) -> tensor<5x4xf32>
@@ -46,7 +46,7 @@ func.func @forward(%a: tensor<5x3xf32> {zero.input = "a"}, %b: tensor<5x4xf32> {
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[A:.*]]: tensor<5x3xf32> {zero.input = "a"}, %[[B:.*]]: tensor<4x5xf32> {zero.input = "b"})
+// CHECK-SAME: (%[[A:[a-z0-9]*]]: tensor<5x3xf32> {zero.input = "a"}, %[[B:.*]]: tensor<4x5xf32> {zero.input = "b"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1xf32> to tensor<3x4xf32>
 // CHECK: %[[V0:.*]] = train.matmul %[[B]], %[[DY]] {transpose_a, transpose_b} : (tensor<4x5xf32>, tensor<3x4xf32>) -> tensor<5x3xf32>
 // CHECK: %[[V1:.*]] = train.matmul %[[DY]], %[[A]] {transpose_a, transpose_b} : (tensor<3x4xf32>, tensor<5x3xf32>) -> tensor<4x5xf32>
@@ -61,7 +61,7 @@ func.func @forward(%a: tensor<5x3xf32> {zero.input = "a"}, %b: tensor<4x5xf32> {
 
 // A batch times one matrix: one product each, over the flattened batch.
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[A:.*]]: tensor<2x3x5xf32> {zero.input = "a"}, %[[B:.*]]: tensor<5x4xf32> {zero.input = "b"})
+// CHECK-SAME: (%[[A:[a-z0-9]*]]: tensor<2x3x5xf32> {zero.input = "a"}, %[[B:.*]]: tensor<5x4xf32> {zero.input = "b"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1x1xf32> to tensor<2x3x4xf32>
 // CHECK: %[[V0:.*]] = train.reshape %[[DY]] : tensor<2x3x4xf32> to tensor<6x4xf32>
 // CHECK: %[[V1:.*]] = train.reshape %[[A]] : tensor<2x3x5xf32> to tensor<6x5xf32>
@@ -79,7 +79,7 @@ func.func @forward(%a: tensor<2x3x5xf32> {zero.input = "a"}, %b: tensor<5x4xf32>
 
 // Batches that broadcast are summed.
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[A:.*]]: tensor<2x3x5xf32> {zero.input = "a"}, %[[B:.*]]: tensor<1x5x4xf32> {zero.input = "b"})
+// CHECK-SAME: (%[[A:[a-z0-9]*]]: tensor<2x3x5xf32> {zero.input = "a"}, %[[B:.*]]: tensor<1x5x4xf32> {zero.input = "b"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1x1xf32> to tensor<2x3x4xf32>
 // CHECK: %[[V0:.*]] = train.matmul %[[DY]], %[[B]] {transpose_b} : (tensor<2x3x4xf32>, tensor<1x5x4xf32>) -> tensor<2x3x5xf32>
 // CHECK: %[[V1:.*]] = train.matmul %[[A]], %[[DY]] {transpose_a} : (tensor<2x3x5xf32>, tensor<2x3x4xf32>) -> tensor<2x5x4xf32>
@@ -94,7 +94,7 @@ func.func @forward(%a: tensor<2x3x5xf32> {zero.input = "a"}, %b: tensor<1x5x4xf3
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[A:.*]]: tensor<3x5xf32> {zero.input = "a"}, %[[B:.*]]: tensor<4x5xf32> {zero.input = "b"}, %[[C:.*]]: tensor<4xf32> {zero.input = "c"})
+// CHECK-SAME: (%[[A:[a-z0-9]*]]: tensor<3x5xf32> {zero.input = "a"}, %[[B:.*]]: tensor<4x5xf32> {zero.input = "b"}, %[[C:.*]]: tensor<4xf32> {zero.input = "c"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1xf32> to tensor<3x4xf32>
 // CHECK: %[[V0:.*]] = train.matmul %[[DY]], %[[B]] : (tensor<3x4xf32>, tensor<4x5xf32>) -> tensor<3x5xf32>
 // CHECK: %[[V1:.*]] = train.matmul %[[DY]], %[[A]] {transpose_a} : (tensor<3x4xf32>, tensor<3x5xf32>) -> tensor<4x5xf32>
@@ -109,7 +109,7 @@ func.func @forward(%a: tensor<3x5xf32> {zero.input = "a"}, %b: tensor<4x5xf32> {
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<2x4x9x9xf32> {zero.input = "x"}, %[[W:.*]]: tensor<6x2x3x3xf32> {zero.input = "w"}, %[[B:.*]]: tensor<6xf32> {zero.input = "b"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<2x4x9x9xf32> {zero.input = "x"}, %[[W:.*]]: tensor<6x2x3x3xf32> {zero.input = "w"}, %[[B:.*]]: tensor<6xf32> {zero.input = "b"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1x1x1xf32> to tensor<2x6x5x5xf32>
 // CHECK: %[[V0:.*]] = train.conv_grad_input %[[DY]], %[[W]] input_shape [2, 4, 9, 9] strides [2, 2] pads [1, 1, 1, 1] dilations [1, 1] group 2 : (tensor<2x6x5x5xf32>, tensor<6x2x3x3xf32>) -> tensor<2x4x9x9xf32>
 // CHECK: %[[V1:.*]] = train.conv_grad_weight %[[DY]], %[[X]] weight_shape [6, 2, 3, 3] strides [2, 2] pads [1, 1, 1, 1] dilations [1, 1] group 2 : (tensor<2x6x5x5xf32>, tensor<2x4x9x9xf32>) -> tensor<6x2x3x3xf32>
@@ -124,7 +124,7 @@ func.func @forward(%x: tensor<2x4x9x9xf32> {zero.input = "x"}, %w: tensor<6x2x3x
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<2x4x9x9xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<2x4x9x9xf32> {zero.input = "x"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1x1x1xf32> to tensor<2x4x5x5xf32>
 // CHECK: %[[V0:.*]] = train.max_pool_grad %[[DY]], %[[X]] kernel [2, 2] strides [2, 2] pads [0, 0, 1, 1] dilations [1, 1] : (tensor<2x4x5x5xf32>, tensor<2x4x9x9xf32>) -> tensor<2x4x9x9xf32>
 // CHECK: return %{{.*}}, %[[V0]]
@@ -137,7 +137,7 @@ func.func @forward(%x: tensor<2x4x9x9xf32> {zero.input = "x"}) -> (tensor<f32> {
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<2x4x9x9xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<2x4x9x9xf32> {zero.input = "x"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1x1x1xf32> to tensor<2x4x5x5xf32>
 // CHECK: %[[V0:.*]] = train.avg_pool_grad %[[DY]] input_shape [2, 4, 9, 9] kernel [2, 2] strides [2, 2] pads [0, 0, 1, 1] dilations [1, 1] {count_include_pad} : (tensor<2x4x5x5xf32>) -> tensor<2x4x9x9xf32>
 // CHECK: return %{{.*}}, %[[V0]]
@@ -150,7 +150,7 @@ func.func @forward(%x: tensor<2x4x9x9xf32> {zero.input = "x"}) -> (tensor<f32> {
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<3x4xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<3x4xf32> {zero.input = "x"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1xf32> to tensor<12xf32>
 // CHECK: %[[V0:.*]] = train.reshape %[[DY]] : tensor<12xf32> to tensor<3x4xf32>
 // CHECK: return %{{.*}}, %[[V0]]
@@ -163,7 +163,7 @@ func.func @forward(%x: tensor<3x4xf32> {zero.input = "x"}) -> (tensor<f32> {zero
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<3x1xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<3x1xf32> {zero.input = "x"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1x1xf32> to tensor<2x3x4xf32>
 // CHECK: %[[V0:.*]] = train.reduce_sum %[[DY]] axes [0, 2] : (tensor<2x3x4xf32>) -> tensor<3xf32>
 // CHECK: %[[V1:.*]] = train.reshape %[[V0]] : tensor<3xf32> to tensor<3x1xf32>
@@ -178,7 +178,7 @@ func.func @forward(%x: tensor<3x1xf32> {zero.input = "x"}) -> (tensor<f32> {zero
 
 // The inverse permutation.
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<2x3x4xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<2x3x4xf32> {zero.input = "x"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1x1xf32> to tensor<3x4x2xf32>
 // CHECK: %[[V0:.*]] = train.transpose %[[DY]] [2, 0, 1] : (tensor<3x4x2xf32>) -> tensor<2x3x4xf32>
 // CHECK: return %{{.*}}, %[[V0]]
@@ -192,7 +192,7 @@ func.func @forward(%x: tensor<2x3x4xf32> {zero.input = "x"}) -> (tensor<f32> {ze
 
 // The gradient is spread by the stride.
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<9x4xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<9x4xf32> {zero.input = "x"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1xf32> to tensor<3x4xf32>
 // CHECK: %[[V0:.*]] = train.pad %[[DY]] low [1, 0] high [1, 0] interior [2, 0] : (tensor<3x4xf32>) -> tensor<9x4xf32>
 // CHECK: return %{{.*}}, %[[V0]]
@@ -205,7 +205,7 @@ func.func @forward(%x: tensor<9x4xf32> {zero.input = "x"}) -> (tensor<f32> {zero
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<9xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<9xf32> {zero.input = "x"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1xf32> to tensor<0xf32>
 // CHECK: %[[V0:.*]] = train.pad %[[DY]] low [2] high [7] interior [0] : (tensor<0xf32>) -> tensor<9xf32>
 // CHECK: return %{{.*}}, %[[V0]]
@@ -218,7 +218,7 @@ func.func @forward(%x: tensor<9xf32> {zero.input = "x"}) -> (tensor<f32> {zero.o
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[A:.*]]: tensor<1x4xf32> {zero.input = "a"}, %[[B:.*]]: tensor<2x4xf32> {zero.input = "b"})
+// CHECK-SAME: (%[[A:[a-z0-9]*]]: tensor<1x4xf32> {zero.input = "a"}, %[[B:.*]]: tensor<2x4xf32> {zero.input = "b"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1xf32> to tensor<3x4xf32>
 // CHECK: %[[V0:.*]] = train.slice %[[DY]] starts [0, 0] limits [1, 4] strides [1, 1] : (tensor<3x4xf32>) -> tensor<1x4xf32>
 // CHECK: %[[V1:.*]] = train.slice %[[DY]] starts [1, 0] limits [3, 4] strides [1, 1] : (tensor<3x4xf32>) -> tensor<2x4xf32>
@@ -232,7 +232,7 @@ func.func @forward(%a: tensor<1x4xf32> {zero.input = "a"}, %b: tensor<2x4xf32> {
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<2x4xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<2x4xf32> {zero.input = "x"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1xf32> to tensor<5x6xf32>
 // CHECK: %[[V0:.*]] = train.slice %[[DY]] starts [1, 0] limits [5, 4] strides [3, 1] : (tensor<5x6xf32>) -> tensor<2x4xf32>
 // CHECK: return %{{.*}}, %[[V0]]
@@ -245,7 +245,7 @@ func.func @forward(%x: tensor<2x4xf32> {zero.input = "x"}) -> (tensor<f32> {zero
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[T:.*]]: tensor<9x4xf32> {zero.input = "t"}, %[[I:.*]]: tensor<3xi64> {zero.input = "i"})
+// CHECK-SAME: (%[[T:[a-z0-9]*]]: tensor<9x4xf32> {zero.input = "t"}, %[[I:.*]]: tensor<3xi64> {zero.input = "i"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1xf32> to tensor<3x4xf32>
 // CHECK: %[[V0:.*]] = train.gather_grad %[[DY]], %[[I]] axis 0 data_shape [9, 4] : (tensor<3x4xf32>, tensor<3xi64>) -> tensor<9x4xf32>
 // CHECK: return %{{.*}}, %[[V0]]
@@ -258,7 +258,7 @@ func.func @forward(%t: tensor<9x4xf32> {zero.input = "t"}, %i: tensor<3xi64> {ze
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<3x4xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<3x4xf32> {zero.input = "x"})
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1xf32> to tensor<4xf32>
 // CHECK: %[[V0:.*]] = train.reshape %[[DY]] : tensor<4xf32> to tensor<1x4xf32>
 // CHECK: %[[V1:.*]] = train.broadcast %[[V0]] : tensor<1x4xf32> to tensor<3x4xf32>
@@ -272,7 +272,7 @@ func.func @forward(%x: tensor<3x4xf32> {zero.input = "x"}) -> (tensor<f32> {zero
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<3x4xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<3x4xf32> {zero.input = "x"})
 // CHECK-DAG: %[[C0:.*]] = arith.constant dense<4.000000e+00> : tensor<f32>
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1xf32> to tensor<3x1xf32>
 // CHECK: %[[V0:.*]] = train.div %[[DY]], %[[C0]] : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
@@ -288,7 +288,7 @@ func.func @forward(%x: tensor<3x4xf32> {zero.input = "x"}) -> (tensor<f32> {zero
 
 // Equal largest elements share the gradient.
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<3x4xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<3x4xf32> {zero.input = "x"})
 // CHECK: %[[V0:.*]] = train.reduce_max %[[X]] axes [0] : (tensor<3x4xf32>) -> tensor<4xf32>
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1xf32> to tensor<4xf32>
 // CHECK: %[[V1:.*]] = train.reshape %[[V0]] : tensor<4xf32> to tensor<1x4xf32>
@@ -308,7 +308,7 @@ func.func @forward(%x: tensor<3x4xf32> {zero.input = "x"}) -> (tensor<f32> {zero
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<3x4xf32> {zero.input = "x"}, %[[S:.*]]: tensor<4xf32> {zero.input = "s"}, %[[B:.*]]: tensor<4xf32> {zero.input = "b"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<3x4xf32> {zero.input = "x"}, %[[S:.*]]: tensor<4xf32> {zero.input = "s"}, %[[B:.*]]: tensor<4xf32> {zero.input = "b"})
 // CHECK: %{{.*}}, %[[V0:.*]], %[[V1:.*]] = train.layer_norm %[[X]], %[[S]], %[[B]] {axis = 1 : i64, epsilon = 1.000000e-05 : f64} : (tensor<3x4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<3x4xf32>, tensor<3x1xf32>, tensor<3x1xf32>)
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1xf32> to tensor<3x4xf32>
 // CHECK: %[[V2:.*]], %[[V3:.*]], %[[V4:.*]] = train.layer_norm_grad %[[DY]], %[[X]], %[[S]], %[[V0]], %[[V1]] {axis = 1 : i64} : (tensor<3x4xf32>, tensor<3x4xf32>, tensor<4xf32>, tensor<3x1xf32>, tensor<3x1xf32>) -> (tensor<3x4xf32>, tensor<4xf32>, tensor<4xf32>)
@@ -322,7 +322,7 @@ func.func @forward(%x: tensor<3x4xf32> {zero.input = "x"}, %s: tensor<4xf32> {ze
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<3x4xf32> {zero.input = "x"}, %[[S:.*]]: tensor<4xf32> {zero.input = "s"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<3x4xf32> {zero.input = "x"}, %[[S:.*]]: tensor<4xf32> {zero.input = "s"})
 // CHECK: %{{.*}}, %[[V0:.*]] = train.rms_norm %[[X]], %[[S]] {axis = 1 : i64, epsilon = 1.000000e-05 : f64} : (tensor<3x4xf32>, tensor<4xf32>) -> (tensor<3x4xf32>, tensor<3x1xf32>)
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1xf32> to tensor<3x4xf32>
 // CHECK: %[[V1:.*]], %[[V2:.*]] = train.rms_norm_grad %[[DY]], %[[X]], %[[S]], %[[V0]] {axis = 1 : i64} : (tensor<3x4xf32>, tensor<3x4xf32>, tensor<4xf32>, tensor<3x1xf32>) -> (tensor<3x4xf32>, tensor<4xf32>)
@@ -337,7 +337,7 @@ func.func @forward(%x: tensor<3x4xf32> {zero.input = "x"}, %s: tensor<4xf32> {ze
 
 // The running statistics get no gradient.
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<3x4xf32> {zero.input = "x"}, %[[S:.*]]: tensor<4xf32> {zero.input = "s"}, %[[B:.*]]: tensor<4xf32> {zero.input = "b"}, %[[M:.*]]: tensor<4xf32> {zero.input = "m"}, %[[V:.*]]: tensor<4xf32> {zero.input = "v"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<3x4xf32> {zero.input = "x"}, %[[S:.*]]: tensor<4xf32> {zero.input = "s"}, %[[B:.*]]: tensor<4xf32> {zero.input = "b"}, %[[M:.*]]: tensor<4xf32> {zero.input = "m"}, %[[V:.*]]: tensor<4xf32> {zero.input = "v"})
 // CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %[[V0:.*]], %[[V1:.*]] = train.batch_norm %[[X]], %[[S]], %[[B]], %[[M]], %[[V]] {epsilon = 1.000000e-05 : f64, momentum = 9.000000e-01 : f64} : (tensor<3x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<3x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1xf32> to tensor<3x4xf32>
 // CHECK: %[[V2:.*]], %[[V3:.*]], %[[V4:.*]] = train.batch_norm_grad %[[DY]], %[[X]], %[[S]], %[[V0]], %[[V1]] : (tensor<3x4xf32>, tensor<3x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<3x4xf32>, tensor<4xf32>, tensor<4xf32>)
@@ -351,7 +351,7 @@ func.func @forward(%x: tensor<3x4xf32> {zero.input = "x"}, %s: tensor<4xf32> {ze
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<3x4xf32> {zero.input = "x"}, %[[S:.*]]: tensor<4xf32> {zero.input = "s"}, %[[B:.*]]: tensor<4xf32> {zero.input = "b"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<3x4xf32> {zero.input = "x"}, %[[S:.*]]: tensor<4xf32> {zero.input = "s"}, %[[B:.*]]: tensor<4xf32> {zero.input = "b"})
 // CHECK-DAG: %[[C0:.*]] = arith.constant dense<9.99999974E-6> : tensor<f32>
 // CHECK-DAG: %[[C1:.*]] = arith.constant dense<5.000000e-01> : tensor<4xf32>
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1xf32> to tensor<3x4xf32>
@@ -378,7 +378,7 @@ func.func @forward(%x: tensor<3x4xf32> {zero.input = "x"}, %s: tensor<4xf32> {ze
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<3x4xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<3x4xf32> {zero.input = "x"})
 // CHECK: %[[V0:.*]] = train.softmax %[[X]] axis 1 : tensor<3x4xf32>
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1xf32> to tensor<3x4xf32>
 // CHECK: %[[V1:.*]] = train.softmax_grad %[[DY]], %[[V0]] axis 1 : tensor<3x4xf32>
@@ -392,7 +392,7 @@ func.func @forward(%x: tensor<3x4xf32> {zero.input = "x"}) -> (tensor<f32> {zero
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<3x4xf32> {zero.input = "x"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<3x4xf32> {zero.input = "x"})
 // CHECK: %[[V0:.*]] = train.log_softmax %[[X]] axis 1 : tensor<3x4xf32>
 // CHECK: %[[DY:.*]] = train.broadcast %{{.*}} : tensor<1x1xf32> to tensor<3x4xf32>
 // CHECK: %[[V1:.*]] = train.log_softmax_grad %[[DY]], %[[V0]] axis 1 : tensor<3x4xf32>
@@ -406,7 +406,7 @@ func.func @forward(%x: tensor<3x4xf32> {zero.input = "x"}) -> (tensor<f32> {zero
 // -----
 
 // CHECK-LABEL: func @forward
-// CHECK-SAME: (%[[X:.*]]: tensor<3x4xf32> {zero.input = "x"}, %[[L:.*]]: tensor<3xi64> {zero.input = "l"})
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<3x4xf32> {zero.input = "x"}, %[[L:.*]]: tensor<3xi64> {zero.input = "l"})
 // CHECK-DAG: %[[C0:.*]] = arith.constant dense<1.000000e+00> : tensor<f32>
 // CHECK: %[[V0:.*]], %[[V1:.*]] = train.cross_entropy %[[X]], %[[L]] {axis = 1 : i64, ignore_index = 0 : i64} : (tensor<3x4xf32>, tensor<3xi64>) -> (tensor<f32>, tensor<3xf32>)
 // CHECK: %[[V2:.*]] = train.cross_entropy_grad %[[C0]], %[[X]], %[[L]], %[[V1]] {axis = 1 : i64, ignore_index = 0 : i64} : (tensor<f32>, tensor<3x4xf32>, tensor<3xi64>, tensor<3xf32>) -> tensor<3x4xf32>
