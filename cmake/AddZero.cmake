@@ -5,6 +5,11 @@
 add_library(zero_flags INTERFACE)
 target_compile_options(zero_flags INTERFACE -Wall -Wextra -Werror
   -Wno-unused-parameter) # generated dialect headers have them
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # False alarms of GCC 12: about every std::optional of a vector, and about
+  # the std::move that returns an llvm::Error as an llvm::Expected.
+  target_compile_options(zero_flags INTERFACE -Wno-maybe-uninitialized -Wno-redundant-move)
+endif()
 if(ZERO_SANITIZER)
   target_compile_options(zero_flags INTERFACE -fsanitize=${ZERO_SANITIZER}
     -fno-omit-frame-pointer -fno-sanitize-recover=all)

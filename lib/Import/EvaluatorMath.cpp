@@ -218,7 +218,7 @@ static LogicalResult evalConstantOfShape(Evaluation &e) {
   if (isFloat(e.in(0).type) || !e.fits(e.in(0).ints))
     return e.node.failed() ? failure() : e.fail("its shape is not integers");
   HostTensor value(DType::F32, {});
-  if (const onnx::TensorProto *proto = e.node.tensorAttr("value")) {
+  if (e.node.tensorAttr("value")) {
     // External data make no sense for one element: no folder is offered.
     ExternalFiles none("");
     FailureOr<HostTensor> given = evaluateConstant(e.node, none);
