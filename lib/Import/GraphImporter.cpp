@@ -381,6 +381,11 @@ LogicalResult GraphImporter::finish() {
     values.push_back(value);
     types.push_back(value.getType());
   }
+  if (trainedNorms)
+    emitRemark(fileLoc) << trainedNorms
+                        << " BatchNormalization nodes were exported in their "
+                           "evaluation form; they are trained in their "
+                           "training form";
   func::ReturnOp::create(builder, fileLoc, values);
   function.setFunctionType(FunctionType::get(
       context, function.getFunctionType().getInputs(), types));

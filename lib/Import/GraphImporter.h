@@ -90,6 +90,7 @@ private:
   DenseMap<Param *, Value> reads;
   ExternalFiles files;
   int64_t hostTotal = 0;
+  int64_t trainedNorms = 0;
 };
 
 /// What the handler of an operator sees of one node.
@@ -125,6 +126,9 @@ public:
   /// How often the value that is input `i` is used in the graph.
   unsigned usesOfInput(unsigned i) const;
   bool isTraining() const { return importer.options.training; }
+  /// Counts a BatchNormalization that is imported in its training form though
+  /// it was exported in the other.
+  void noteTrainedNorm() { ++importer.trainedNorms; }
   bool isFromPyTorch() const { return importer.model.fromPyTorch(); }
 
   void set(unsigned i, Binding binding) { results[i] = std::move(binding); }

@@ -111,8 +111,7 @@ static LogicalResult importBatchNorm(NodeContext &c) {
   if (training)
     return importTrainingBatchNorm(c, operands, epsilon);
   if (c.isTraining()) {
-    emitRemark(c.loc()) << "BatchNormalization was exported in its evaluation "
-                           "form and is trained in its training form";
+    c.noteTrainedNorm();
     return importTrainingBatchNorm(c, operands, epsilon);
   }
   return c.result(c.emit<train::BatchNormInferenceOp>(operands, epsilon));
