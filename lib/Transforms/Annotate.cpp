@@ -55,13 +55,14 @@ private:
 FailureOr<SmallVector<int64_t>> AnnotatePass::getRequestedShape() {
   SmallVector<int64_t> shape(grid.begin(), grid.end());
   if (ranks != kUnsetRanks && !shape.empty())
-    return getOperation().emitError(
+    return emitError(
+        getOperation().getLoc(),
         "is given a number of ranks and a grid; give one of them");
   if (ranks != kUnsetRanks)
     shape.push_back(ranks);
   for (int64_t size : shape)
     if (size < 1)
-      return getOperation().emitError()
+      return emitError(getOperation().getLoc())
              << "expects at least 1 rank, got " << size;
   return shape;
 }
@@ -82,7 +83,7 @@ LogicalResult AnnotatePass::declareGrid() {
     return success();
   }
   if (shape->empty()) {
-    module.emitRemark() << "no grid and no number of ranks given, using "
+    emitRemark(module.getLoc()) << "no grid and no number of ranks given, using "
                         << kDefaultRanks << " ranks";
     shape->push_back(kDefaultRanks);
   }

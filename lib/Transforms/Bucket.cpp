@@ -210,8 +210,8 @@ void BucketPass::bucketIn(Block &body, SymbolTable &symbols) {
 
 void BucketPass::runOnOperation() {
   if (bytes < 0) {
-    getOperation().emitError() << "expects a bucket size of at least 0, got "
-                               << bytes;
+    emitError(getOperation().getLoc())
+        << "expects a bucket size of at least 0, got " << bytes.getValue();
     return signalPassFailure();
   }
   SymbolTable symbols(getOperation());

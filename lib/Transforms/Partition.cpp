@@ -43,13 +43,13 @@ private:
 LogicalResult PartitionPass::checkInput() {
   ModuleOp module = getOperation();
   if (stage < 0 || stage > 3)
-    return module.emitError() << "stage " << stage
-                              << " does not exist; ZeRO stages are 0, 1, 2, 3";
+    return emitError(module.getLoc()) << "stage " << stage.getValue()
+                                      << " does not exist; ZeRO stages are 0, 1, 2, 3";
   if (module->hasAttr(kStageAttr))
-    return module.emitError()
+    return emitError(module.getLoc())
            << "is already partitioned, at stage " << module->getAttr(kStageAttr);
   if (module.getOps<ParamOp>().empty())
-    return module.emitError("has no zero.param, so there is nothing to "
+    return emitError(module.getLoc(), "has no zero.param, so there is nothing to "
                             "partition; import a model with zero-import, or "
                             "mark arguments with zero.role");
   return success();
@@ -59,10 +59,10 @@ FailureOr<Partition> PartitionPass::getPartition() {
   ModuleOp module = getOperation();
   auto grids = module.getOps<shard::GridOp>();
   if (grids.empty())
-    return module.emitError("has no shard.grid; run zero-annotate first");
+    return emitError(module.getLoc(), "has no shard.grid; run zero-annotate first");
   shard::GridOp grid = *grids.begin();
   if (std::next(grids.begin()) != grids.end())
-    return module.emitError("has several grids, expected one");
+    return emitError(module.getLoc(), "has several grids, expected one");
   if (grid.getRank() != 1)
     return grid.emitOpError() << "has " << grid.getRank()
                               << " axes; only grids of one axis are supported";
@@ -76,7 +76,8 @@ LogicalResult PartitionPass::checkSteps(ArrayRef<StepInfo> steps) {
   bool updated = llvm::any_of(
       steps, [](const StepInfo &info) { return !info.updates.empty(); });
   if (!updated)
-    return getOperation().emitError(
+    return emitError(
+        getOperation().getLoc(),
         "has no backward pass and no optimizer: no parameter is assigned; run "
         "--train-step='loss=... optimizer=...' first");
   return success();

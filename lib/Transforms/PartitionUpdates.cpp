@@ -138,12 +138,13 @@ void UpdatePartitioner::moveUpdate(ParamUpdate &update) {
   for (AssignOp assign : update.assigns)
     if (last->isBeforeInBlock(assign))
       last = assign;
-  bool early = lastReduction && last->isBeforeInBlock(lastReduction);
+  Value reduced = reducedOf.lookup(update.param);
+  bool early = reduced && last->isBeforeInBlock(reduced.getDefiningOp());
   OpBuilder builder(early ? info.body->getTerminator() : last.getOperation());
   RankedTensorType whole = update.param.getLogicalType();
   IRMapping mapping;
   if (update.gradient)
-    mapping.map(update.gradient, reducedOf.lookup(update.param));
+    mapping.map(update.gradient, reduced);
   bool cut = partition.cuts(whole);
   auto local = cut ? getLocalType(whole, partition.ranks) : whole;
   // States may have another element type than their parameter.

@@ -13,6 +13,7 @@
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tosa/IR/TosaOps.h"
 #include "mlir/Dialect/Traits.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -64,8 +65,12 @@ bool zero::isElementwiseOn(Operation *op, ArrayRef<int64_t> shape) {
     return isElementwiseLinalg(linalgOp, shape);
   if (op->getNumOperands() == 0 || op->getNumRegions() != 0)
     return false;
-  if (!op->hasTrait<OpTrait::Elementwise>() &&
-      !op->hasTrait<OpTrait::ResultsBroadcastableShape>())
+  // A few tosa ops lack the trait that the others have.
+  bool elementwise = op->hasTrait<OpTrait::Elementwise>() ||
+                     op->hasTrait<OpTrait::ResultsBroadcastableShape>() ||
+                     op->hasTrait<OpTrait::tosa::TosaElementwiseOperator>() ||
+                     isa<tosa::MulOp, tosa::CastOp>(op);
+  if (!elementwise)
     return false;
   return llvm::all_of(op->getOperands(), [&](Value value) {
     return matches(value) || isSameInAllRows(value, shape);

@@ -8,7 +8,7 @@ zero.param @tied : tensor<10x4xf32> tied("head.weight")
 
 // A tied parameter is read twice and gathered once a phase; its gradient, the
 // sum of two, is reduced once.
-// CHECK-LABEL: func.func @tied
+// CHECK-LABEL: func.func @tied_step
 // CHECK: %[[S:.*]] = zero.read @tied
 // CHECK-NEXT: %[[W:.*]] = zero.all_gather %[[S]]
 // CHECK-NEXT: train.gather %[[W]]
@@ -18,7 +18,7 @@ zero.param @tied : tensor<10x4xf32> tied("head.weight")
 // CHECK-NEXT: %[[G:.*]] = zero.reduce_scatter %[[SUM]] average
 // CHECK-NOT: zero.reduce_scatter
 // CHECK: train.sgd %{{.*}}, %[[G]]
-func.func @tied(%ids: tensor<8xi64> {zero.input = "ids"}, %dy: tensor<8x10xf32> {zero.input = "dy"}, %lr: tensor<f32> {zero.hyper = "lr"}) -> tensor<8x10xf32> {
+func.func @tied_step(%ids: tensor<8xi64> {zero.input = "ids"}, %dy: tensor<8x10xf32> {zero.input = "dy"}, %lr: tensor<f32> {zero.hyper = "lr"}) -> tensor<8x10xf32> {
   %a = zero.read @tied : tensor<10x4xf32>
   %e = train.gather %a, %ids axis 0 : (tensor<10x4xf32>, tensor<8xi64>) -> tensor<8x4xf32>
   %b = zero.read @tied : tensor<10x4xf32>
@@ -109,5 +109,38 @@ func.func @one_rank(%x: tensor<10xf32> {zero.input = "x"}, %lr: tensor<f32> {zer
   %dw = train.mul %x, %w : tensor<10xf32>
   %wn = train.sgd %w, %dw, %lr : (tensor<10xf32>, tensor<10xf32>, tensor<f32>) -> tensor<10xf32>
   zero.assign @w, %wn : tensor<10xf32>
+  return
+}
+
+// -----
+
+// Updates that stand in the backward: where gradients are reduced together, they
+// move behind the reductions; the others stay.
+shard.grid @dp(shape = 4)
+zero.param @w : tensor<10xf32>
+zero.param @v : tensor<10xf32>
+
+// CHECK-LABEL: func.func @interleaved
+// CHECK: zero.reduce_scatter
+// CHECK: train.sgd
+// CHECK: train.exp
+// CHECK: zero.reduce_scatter
+// S1-LABEL: func.func @interleaved
+// S1: train.exp
+// S1-NEXT: %[[G:.*]] = zero.reduce_scatter
+// S1-NEXT: %[[H:.*]] = zero.reduce_scatter
+// S1: train.sgd %{{.*}}, %[[H]]
+// S1: zero.assign @v
+// S1: train.sgd %{{.*}}, %[[G]]
+// S1: zero.assign @w
+func.func @interleaved(%x: tensor<10xf32> {zero.input = "x"}, %lr: tensor<f32> {zero.hyper = "lr"}) {
+  %w = zero.read @w : tensor<10xf32>
+  %v = zero.read @v : tensor<10xf32>
+  %dw = train.mul %x, %x : tensor<10xf32>
+  %wn = train.sgd %w, %dw, %lr : (tensor<10xf32>, tensor<10xf32>, tensor<f32>) -> tensor<10xf32>
+  zero.assign @w, %wn : tensor<10xf32>
+  %dv = train.exp %x : tensor<10xf32>
+  %vn = train.sgd %v, %dv, %lr : (tensor<10xf32>, tensor<10xf32>, tensor<f32>) -> tensor<10xf32>
+  zero.assign @v, %vn : tensor<10xf32>
   return
 }

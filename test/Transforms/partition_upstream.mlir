@@ -34,14 +34,15 @@ shard.grid @dp(shape = 4)
 // S1: %[[D1:.*]] = linalg.matmul {{.*}} -> tensor<10x4xf32>
 // S1-NEXT: %[[G2:.*]] = zero.reduce_scatter %{{.*}} average on @dp : (tensor<2x10xf32>) -> tensor<1x10xf32>
 // S1-NEXT: %[[G1:.*]] = zero.reduce_scatter %[[D1]] average on @dp : (tensor<10x4xf32>) -> tensor<3x4xf32>
+// S0: linalg.generic {{.*}} ins(%[[G1]], %{{.*}} : tensor<10x4xf32>, tensor<f32>) outs(%{{.*}} : tensor<10x4xf32>)
+// SHARD: linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : tensor<3x4xf32>, tensor<f32>) outs(%{{.*}} : tensor<3x4xf32>)
+// S1: zero.all_gather %{{.*}} : (tensor<3x4xf32>) -> tensor<10x4xf32>
+// S3: zero.assign @w1, %{{.*}} : tensor<3x4xf32>
 // S0: linalg.generic {{.*}} ins(%[[G2]], %{{.*}} : tensor<2x10xf32>, tensor<f32>) outs(%{{.*}} : tensor<2x10xf32>)
 // SHARD: zero.local {{.*}} -> tensor<1x10xf32>
 // SHARD: linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : tensor<1x10xf32>, tensor<f32>) outs(%{{.*}} : tensor<1x10xf32>)
 // S1: zero.all_gather %{{.*}} : (tensor<1x10xf32>) -> tensor<2x10xf32>
 // S3: zero.assign @w2, %{{.*}} : tensor<1x10xf32>
-// SHARD: linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : tensor<3x4xf32>, tensor<f32>) outs(%{{.*}} : tensor<3x4xf32>)
-// S1: zero.all_gather %{{.*}} : (tensor<3x4xf32>) -> tensor<10x4xf32>
-// S3: zero.assign @w1, %{{.*}} : tensor<3x4xf32>
 func.func @linalg_step(
     %w1: tensor<10x4xf32> {zero.role = "param", zero.name = "w1"},
     %w2: tensor<2x10xf32> {zero.role = "param", zero.name = "w2"},
@@ -157,8 +158,8 @@ shard.grid @dp(shape = 4)
 
 // A learning rate per row differs from row to row of the shard: it is cut.
 // CHECK-LABEL: func.func @per_row
-// SHARD: linalg.broadcast {{.*}} outs(%{{.*}} : tensor<10x4xf32>)
-// SHARD: %[[L:.*]] = zero.local %{{.*}} on @dp : tensor<10x4xf32> -> tensor<3x4xf32>
+// SHARD: %[[ALL:.*]] = linalg.broadcast {{.*}} outs(%{{.*}} : tensor<10x4xf32>)
+// SHARD: %[[L:.*]] = zero.local %[[ALL]] on @dp : tensor<10x4xf32> -> tensor<3x4xf32>
 // SHARD: arith.mulf %{{.*}}, %[[L]] : tensor<3x4xf32>
 func.func @per_row(
     %w: tensor<10x4xf32> {zero.role = "param", zero.name = "w"},

@@ -46,7 +46,7 @@ private:
 
   std::deque<std::string> storage;
   SmallVector<char *> arguments;
-  std::string options;
+  std::string options, stage;
   int stageIndex = -1;
 };
 } // namespace
@@ -74,9 +74,12 @@ bool ShortForms::take(StringRef flag, ArrayRef<char *> &rest) {
   }
   if (name == "zero-grid")
     std::replace(text.begin(), text.end(), 'x', ',');
-  if (name == "zero-stage" && stageIndex < 0) {
-    stageIndex = arguments.size();
-    arguments.push_back(nullptr);
+  if (name == "zero-stage") {
+    stage = text;
+    if (stageIndex < 0) {
+      stageIndex = arguments.size();
+      arguments.push_back(nullptr);
+    }
   }
   options += (options.empty() ? "" : " ") + found->second.str() + "=" + text;
   return true;
@@ -97,6 +100,11 @@ bool ShortForms::read(int argc, char **argv) {
     if (!take(flag, rest))
       arguments.push_back(argument);
   }
+  if (stageIndex >= 0 && !is_contained({"0", "1", "2", "3"}, stage)) {
+    errs() << "zero-opt: --zero-stage=" << stage << ": stage " << stage
+           << " does not exist; ZeRO stages are 0, 1, 2, 3\n";
+    return false;
+  }
   if (!options.empty() && stageIndex < 0) {
     errs() << "zero-opt: --zero-ranks, --zero-grid and --zero-bucket-bytes go "
               "with --zero-stage=<0..3>, which is missing\n";
@@ -106,6 +114,13 @@ bool ShortForms::read(int argc, char **argv) {
 }
 
 SmallVector<char *> ShortForms::getArguments() {
+  // An error is one line, not the whole step; the flag still has the last word.
+  if (none_of(arguments, [](char *argument) {
+        return argument &&
+               StringRef(argument).contains("mlir-print-op-on-diagnostic");
+      }))
+    arguments.push_back(
+        storage.emplace_back("--mlir-print-op-on-diagnostic=false").data());
   if (stageIndex >= 0)
     arguments[stageIndex] =
         storage.emplace_back("--zero-pipeline=" + options).data();

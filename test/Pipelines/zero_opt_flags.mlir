@@ -1,0 +1,54 @@
+// The short forms of zero-opt, their place among other passes, and what they refuse.
+// RUN: zero-opt %s --zero-stage=3 --zero-ranks=4 2>&1 | FileCheck %s --check-prefix=RANKS
+// RUN: zero-opt %s --zero-ranks 4 --zero-stage 3 2>&1 | FileCheck %s --check-prefix=RANKS
+// RUN: zero-opt %s --zero-stage=3 --zero-grid=4 | FileCheck %s --check-prefix=RANKS
+// RUN: zero-opt %s --zero-pipeline='stage=3 ranks=4' | FileCheck %s --check-prefix=RANKS
+// RUN: zero-opt %s --pass-pipeline='builtin.module(zero-annotate{ranks=4},zero-partition{stage=3},zero-bucket,zero-release,zero-verify)' | FileCheck %s --check-prefix=RANKS
+// RUN: zero-opt %s --zero-stage=0 2>&1 | FileCheck %s --check-prefix=DEFAULT
+// RUN: zero-opt %s --canonicalize --zero-stage=3 --zero-ranks=4 --symbol-dce --mlir-print-ir-before-all 2>&1 | grep "IR Dump" | FileCheck %s --check-prefix=ORDER
+// RUN: zero-opt --help | FileCheck %s --check-prefix=HELP
+
+// RANKS-NOT: remark
+// RANKS: module attributes {zero.stage = 3 : i64}
+// RANKS: shard.grid @dp(shape = 4)
+// RANKS: zero.all_gather
+// RANKS: zero.release
+// RANKS: zero.reduce_scatter
+// DEFAULT: remark: no grid and no number of ranks given, using 8 ranks
+// DEFAULT: shard.grid @dp(shape = 8)
+// ORDER: Canonicalizer
+// ORDER-NEXT: zero-outline-state
+// ORDER-NEXT: zero-annotate
+// ORDER-NEXT: zero-partition
+// ORDER-NEXT: zero-bucket
+// ORDER-NEXT: zero-release
+// ORDER-NEXT: zero-verify
+// ORDER-NEXT: SymbolDCE
+// HELP: --zero-stage=<0..3>
+
+// RUN: not zero-opt %s --zero-stage=4 2>&1 | count 1
+// RUN: not zero-opt %s --zero-stage=4 2>&1 | FileCheck %s --check-prefix=FOUR
+// RUN: not zero-opt %s --zero-stage=3 --zero-ranks=0 2>&1 | count 1
+// RUN: not zero-opt %s --zero-stage=3 --zero-ranks=0 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not zero-opt %s --zero-ranks=4 2>&1 | FileCheck %s --check-prefix=ALONE
+// RUN: not zero-opt %s --zero-stage=3 --zero-memory=80GiB 2>&1 | FileCheck %s --check-prefix=MEMORY
+// RUN: not zero-opt %s --zero-stage=3 --zero-grid=2x4 2>&1 | FileCheck %s --check-prefix=GRID
+// RUN: not zero-opt %s --zero-stage=3 --zero-grid=2x4 --zero-ranks=8 2>&1 | FileCheck %s --check-prefix=BOTH
+// RUN: not zero-opt %s --zero-stage=-1 2>&1 | FileCheck %s --check-prefix=MINUS
+// MINUS: zero-opt: --zero-stage=-1: stage -1 does not exist
+// FOUR: zero-opt: --zero-stage=4: stage 4 does not exist; ZeRO stages are 0, 1, 2, 3
+// NONE: zero_opt_flags.mlir{{.*}}error: expects at least 1 rank, got 0
+// ALONE: zero-opt: --zero-ranks, --zero-grid and --zero-bucket-bytes go with --zero-stage=<0..3>, which is missing
+// MEMORY: zero-opt: --zero-memory: planning under a memory budget is not available yet; leave the flag out
+// GRID: error: {{.*}}has 2 axes; only grids of one axis are supported
+// BOTH: error: is given a number of ranks and a grid; give one of them
+
+zero.param @w : tensor<10x4xf32>
+func.func @step(%x: tensor<8x4xf32> {zero.input = "x"}, %lr: tensor<f32> {zero.hyper = "lr"}) {
+  %w = zero.read @w : tensor<10x4xf32>
+  %y = train.matmul %x, %w {transpose_b} : (tensor<8x4xf32>, tensor<10x4xf32>) -> tensor<8x10xf32>
+  %dw = train.matmul %y, %x {transpose_a} : (tensor<8x10xf32>, tensor<8x4xf32>) -> tensor<10x4xf32>
+  %n = train.sgd %w, %dw, %lr : (tensor<10x4xf32>, tensor<10x4xf32>, tensor<f32>) -> tensor<10x4xf32>
+  zero.assign @w, %n : tensor<10x4xf32>
+  return
+}
