@@ -72,6 +72,7 @@ void zero::registerKernelDialects(DialectRegistry &registry) {
 /// Everything a kernel may contain becomes linalg.generic or a loop on tensors.
 static void addToLinalg(OpPassManager &pm) {
   OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createTrainToLinalg());
   func.addPass(tosa::createTosaToLinalgNamed());
   func.addPass(tosa::createTosaToLinalg());
   func.addPass(createTosaToArithPass());

@@ -89,6 +89,50 @@ static void convertBooleans(func::FuncOp func) {
 }
 
 //===----------------------------------------------------------------------===//
+// Where results go
+//===----------------------------------------------------------------------===//
+
+static SmallVector<int64_t> getTied(func::FuncOp func) {
+  auto tied = func->getAttrOfType<DenseI64ArrayAttr>(kTiedAttr);
+  return tied ? llvm::to_vector(tied.asArrayRef()) : SmallVector<int64_t>();
+}
+
+/// Gives every result that does not read its init a fresh one: an operand as
+/// init would be copied.
+static void detachInits(func::FuncOp func) {
+  func.walk([&](linalg::GenericOp op) {
+    for (OpOperand &init : op.getDpsInitsMutable()) {
+      auto type = dyn_cast<RankedTensorType>(init.get().getType());
+      if (!type || op.payloadUsesValueFromOperand(&init))
+        continue;
+      OpBuilder b(op);
+      init.set(tensor::EmptyOp::create(b, op.getLoc(), type.getShape(),
+                                       type.getElementType()));
+    }
+  });
+}
+
+/// Computes tied results in their operand where every element only depends on
+/// the operand's element in the same place.
+static void reuseTiedOperands(func::FuncOp func) {
+  auto ret = cast<func::ReturnOp>(func.getBody().front().getTerminator());
+  for (auto [value, index] : llvm::zip(ret.getOperands(), getTied(func))) {
+    auto op = value.getDefiningOp<linalg::GenericOp>();
+    if (index < 0 || index >= func.getNumArguments() || !op)
+      continue;
+    Value arg = func.getArgument(index);
+    OpOperand *init = op.getTiedOpOperand(cast<OpResult>(value));
+    AffineMap map = op.getMatchingIndexingMap(init);
+    bool aligned = llvm::all_of(op.getDpsInputOperands(), [&](OpOperand *in) {
+      return in->get() != arg || op.getMatchingIndexingMap(in) == map;
+    });
+    if (aligned && map.isPermutation() && arg.getType() == value.getType() &&
+        !op.payloadUsesValueFromOperand(init))
+      init->set(arg);
+  }
+}
+
+//===----------------------------------------------------------------------===//
 // Elementwise producers
 //===----------------------------------------------------------------------===//
 
@@ -140,7 +184,7 @@ static bool fuseProducer(IRRewriter &b, OpOperand &operand) {
   for (auto [from, to] : fused->replacements) {
     bool ofConsumer = from.getDefiningOp() == consumer;
     if (ofConsumer || shared)
-      b.replaceAllUsesWith(from, to);
+      b.replaceAllUsesExcept(from, to, fused->fusedOp);
   }
   b.eraseOp(consumer);
   if (producer->use_empty())
@@ -274,6 +318,7 @@ struct KernelFuse : zero::impl::KernelFuseBase<KernelFuse> {
     convertBooleans(func);
     if (failed(simplify(func, /*generalize=*/true)))
       return signalPassFailure();
+    detachInits(func);
     IRRewriter b(&getContext());
     do {
       while (fuseProducers(b, func))
@@ -281,6 +326,7 @@ struct KernelFuse : zero::impl::KernelFuseBase<KernelFuse> {
     } while (computeSlices(b, func));
     if (failed(simplify(func, /*generalize=*/false)))
       return signalPassFailure();
+    reuseTiedOperands(func);
   }
 
   LogicalResult simplify(func::FuncOp func, bool generalize) {

@@ -96,6 +96,47 @@ def PlanAllocate : Pass<"plan-allocate", "::mlir::plan::ProgramOp"> {
   ];
 }
 
+def PlanOutlineKernels : Pass<"plan-outline-kernels", "::mlir::ModuleOp"> {
+  let summary = "Move the compute of the step into kernels";
+  let description = [{
+    In `@step`, every op that is no library call, no collective and no change of
+    layout becomes part of a kernel: a private function on tensors with the
+    attribute `plan.kernel`, called by `plan.dispatch`. An elementwise op joins
+    its consumer where that reads each element once anyway (elementwise,
+    reductions, rows of a softmax or a normalization); constants of one value
+    are copied into the kernel. What the kernels are depends only on the
+    compute, so that all ZeRO stages run the same ones. Equal kernels share a
+    function. Results of optimizer updates are tied to parameter and state.
+
+    ```mlir
+    // before
+    func.func @step(%x: tensor<8x16xf32>, %b: tensor<16xf32>) -> tensor<8x16xf32> {
+      %0 = train.add %x, %b : (tensor<8x16xf32>, tensor<16xf32>) -> tensor<8x16xf32>
+      %1 = train.gelu %0 : tensor<8x16xf32>
+      return %1 : tensor<8x16xf32>
+    }
+    // after
+    func.func @step(%x: tensor<8x16xf32>, %b: tensor<16xf32>) -> tensor<8x16xf32> {
+      %0 = plan.dispatch @add_gelu_8x16(%x, %b) tied [-1]
+        : (tensor<8x16xf32>, tensor<16xf32>) -> tensor<8x16xf32>
+      return %0 : tensor<8x16xf32>
+    }
+    func.func private @add_gelu_8x16(%arg0: tensor<8x16xf32>, %arg1: tensor<16xf32>)
+        -> tensor<8x16xf32> attributes {plan.kernel} {
+      %0 = train.add %arg0, %arg1
+        : (tensor<8x16xf32>, tensor<16xf32>) -> tensor<8x16xf32>
+      %1 = train.gelu %0 : tensor<8x16xf32>
+      return %1 : tensor<8x16xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect",
+                           "::mlir::plan::PlanDialect"];
+  let statistics = [
+    Statistic<"numKernels", "kernels", "Number of different kernels">
+  ];
+}
+
 //===----------------------------------------------------------------------===//
 // Inside a kernel
 //===----------------------------------------------------------------------===//
@@ -198,6 +239,41 @@ def KernelPlaceBuffers : Pass<"kernel-place-buffers", "::mlir::func::FuncOp"> {
   ];
   let dependentDialects = ["::mlir::linalg::LinalgDialect",
                            "::mlir::memref::MemRefDialect"];
+}
+
+def TrainToLinalg : Pass<"train-to-linalg", "::mlir::func::FuncOp"> {
+  let summary = "Lower the train operations of a kernel to linalg";
+  let description = [{
+    Works on functions with the attribute `plan.kernel`. An elementwise operation
+    becomes one linalg.generic. Softmax, normalizations and cross-entropy become
+    loops over rows on slices, so that their temporaries are one row. Optimizer
+    updates take parameter and state as `outs`, so that they run in place.
+    Matrix products and convolutions are library calls: in a kernel they are an
+    error.
+
+    ```mlir
+    // before
+    func.func @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.kernel} {
+      %y = train.exp %x : tensor<4xf32>
+      return %y : tensor<4xf32>
+    }
+    // after
+    func.func @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.kernel} {
+      %e = tensor.empty() : tensor<4xf32>
+      %y = linalg.generic {...} ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) {
+      ^bb0(%in: f32, %out: f32):
+        %0 = math.exp %in : f32
+        linalg.yield %0 : f32
+      } -> tensor<4xf32>
+      return %y : tensor<4xf32>
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
 }
 
 #endif // ZERO_LOWERING_PASSES_TD

@@ -79,6 +79,10 @@ Kernels::Kernels(const std::string &text) {
   if (!module || mlir::failed(mlir::zero::compileKernels(
                      *module, mlir::zero::KernelTarget::host(), sharedObject)))
     return;
+  load();
+}
+
+void Kernels::load() {
   descriptor = memfd_create("kernels", MFD_CLOEXEC);
   ASSERT_GE(descriptor, 0);
   ASSERT_EQ(write(descriptor, sharedObject.data(), sharedObject.size()),

@@ -61,6 +61,8 @@ public:
   const std::string &object() const { return sharedObject; }
 
 private:
+  void load();
+
   mlir::MLIRContext context;
   std::string message;
   std::string sharedObject;

@@ -1,0 +1,313 @@
+//===- PlanOutlineKernels.cpp - Compute of a step into kernels ------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Moves every group of compute ops (KernelGroups.h) into a function of its own
+// and calls it by plan.dispatch. Equal kernels share one function.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelGroups.h"
+#include "zero/Lowering/Kernels.h"
+#include "zero/Lowering/Passes.h"
+
+#include "dialects/Plan/Plan.h"
+#include "dialects/Train/Train.h"
+#include "dialects/Zero/Zero.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+namespace mlir::zero {
+#define GEN_PASS_DEF_PLANOUTLINEKERNELS
+#include "zero/Lowering/Passes.h.inc"
+} // namespace mlir::zero
+
+using namespace mlir;
+using namespace mlir::zero;
+
+//===----------------------------------------------------------------------===//
+// What goes in and out
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The interface of a group: its ops with what they rematerialize, the tensors
+/// they read, and the values that others read.
+struct Interface {
+  llvm::SetVector<Operation *> body;
+  llvm::SetVector<Value> inputs;
+  SmallVector<Value> outputs;
+  SmallVector<int64_t> tied;
+};
+} // namespace
+
+static void collectInputs(Operation *op, const KernelGroup &group,
+                          Interface &interface) {
+  llvm::SetVector<Value> used(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), used);
+  for (Value value : used) {
+    Operation *producer = value.getDefiningOp();
+    if (producer && llvm::is_contained(group.ops, producer))
+      continue;
+    if (producer && isRematerialized(producer))
+      collectInputs(producer, group, interface);
+    else
+      interface.inputs.insert(value);
+  }
+  interface.body.insert(op);
+}
+
+/// The root's results are all computed; others' where somebody reads them.
+static void collectOutputs(const KernelGroup &group, Interface &interface) {
+  for (Operation *op : group.ops)
+    for (Value result : op->getResults())
+      if (op == group.root() ||
+          llvm::any_of(result.getUsers(), [&](Operation *user) {
+            return llvm::none_of(group.ops, [&](Operation *member) {
+              return member->isAncestor(user);
+            });
+          }))
+        interface.outputs.push_back(result);
+}
+
+/// The symbol whose stored value `value` is, as a whole or this rank's part.
+static Operation *findRead(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (auto local = dyn_cast_or_null<LocalOp>(op))
+    return findRead(local->getOperand(0));
+  return isa_and_nonnull<ReadOp>(op) ? op : nullptr;
+}
+
+/// The operand that a `zero.assign` of `output` replaces; only for a group of
+/// elementwise ops, which can run in place.
+static int64_t findAssigned(const KernelGroup &group, const Interface &interface,
+                            Value output) {
+  if (!llvm::all_of(group.ops, isElementwise))
+    return -1;
+  for (Operation *user : output.getUsers()) {
+    auto assign = dyn_cast<AssignOp>(user);
+    if (!assign)
+      continue;
+    for (auto [index, input] : llvm::enumerate(interface.inputs)) {
+      auto read = dyn_cast_or_null<ReadOp>(findRead(input));
+      if (read && read.getSymbolAttr() == assign.getSymbolAttr() &&
+          input.getType() == output.getType())
+        return index;
+    }
+  }
+  return -1;
+}
+
+static void findTies(const KernelGroup &group, Interface &interface) {
+  auto update = dyn_cast<OptimizerUpdate>(group.root());
+  for (Value output : interface.outputs) {
+    int64_t tied = -1;
+    if (update && output.getDefiningOp() == group.root()) {
+      unsigned number = cast<OpResult>(output).getResultNumber();
+      Value replaced = update.getReplacedOperand(number).get();
+      auto at = llvm::find(interface.inputs, replaced);
+      tied = std::distance(interface.inputs.begin(), at);
+    } else {
+      tied = findAssigned(group, interface, output);
+    }
+    if (llvm::is_contained(interface.tied, tied))
+      tied = -1;
+    interface.tied.push_back(tied);
+  }
+}
+
+static Interface getInterface(const KernelGroup &group) {
+  Interface interface;
+  for (Operation *op : group.ops)
+    collectInputs(op, group, interface);
+  collectOutputs(group, interface);
+  findTies(group, interface);
+  return interface;
+}
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+/// "softmax" of train.softmax.
+static StringRef getMnemonic(Operation *op) {
+  return op->getName().stripDialect();
+}
+
+/// The ops' names and the shape of the first result: add_gelu_8x128.
+static std::string getName(const KernelGroup &group, Value output) {
+  SmallVector<StringRef> names;
+  for (Operation *op : group.ops)
+    if (names.empty() || names.back() != getMnemonic(op))
+      names.push_back(getMnemonic(op));
+  if (names.size() > 4)
+    names.erase(names.begin() + 2, names.end() - 1);
+  std::string name;
+  llvm::raw_string_ostream os(name);
+  llvm::interleave(names, os, "_");
+  auto type = cast<RankedTensorType>(output.getType());
+  if (type.getRank() > 0) {
+    os << "_";
+    llvm::interleave(type.getShape(), os, "x");
+  }
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
+}
+
+//===----------------------------------------------------------------------===//
+// Pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+class Outliner {
+public:
+  Outliner(ModuleOp module, func::FuncOp step)
+      : symbols(module), step(step) {}
+
+  LogicalResult run();
+  unsigned getNumKernels() const { return kernels.size(); }
+
+private:
+  LogicalResult outline(const KernelGroup &group);
+  func::FuncOp build(const KernelGroup &group, const Interface &interface);
+  func::FuncOp share(func::FuncOp kernel, StringRef name);
+  void keepAlive(plan::DispatchOp dispatch);
+
+  SymbolTable symbols;
+  func::FuncOp step;
+  llvm::StringMap<func::FuncOp> kernels;
+};
+} // namespace
+
+func::FuncOp Outliner::build(const KernelGroup &group,
+                             const Interface &interface) {
+  OpBuilder b(step.getContext());
+  SmallVector<Type> inputs, outputs;
+  for (Value input : interface.inputs)
+    inputs.push_back(input.getType());
+  for (Value output : interface.outputs)
+    outputs.push_back(output.getType());
+  Location loc = group.root()->getLoc();
+  auto kernel = func::FuncOp::create(
+      b, loc, "kernel", FunctionType::get(b.getContext(), inputs, outputs));
+  kernel.setPrivate();
+  kernel->setAttr(kKernelAttr, b.getUnitAttr());
+  if (llvm::any_of(interface.tied, [](int64_t tied) { return tied >= 0; }))
+    kernel->setAttr(kTiedAttr, b.getDenseI64ArrayAttr(interface.tied));
+
+  b.setInsertionPointToStart(kernel.addEntryBlock());
+  IRMapping map;
+  for (auto [input, arg] : llvm::zip(interface.inputs, kernel.getArguments()))
+    map.map(input, arg);
+  for (Operation *op : interface.body) {
+    Operation *clone = b.clone(*op, map);
+    // Names of layers and the like would keep equal kernels apart.
+    if (clone->getPropertiesStorageSize() != 0)
+      clone->setDiscardableAttrs(DictionaryAttr::get(b.getContext()));
+  }
+  SmallVector<Value> results;
+  for (Value output : interface.outputs)
+    results.push_back(map.lookup(output));
+  func::ReturnOp::create(b, loc, results);
+  return kernel;
+}
+
+/// The kernel of the step that equals `kernel`, or `kernel` under `name`.
+func::FuncOp Outliner::share(func::FuncOp kernel, StringRef name) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  kernel->print(os, OpPrintingFlags().useLocalScope());
+  auto [entry, isNew] = kernels.try_emplace(text, kernel);
+  if (!isNew) {
+    kernel.erase();
+    return entry->second;
+  }
+  kernel.setName(name);
+  symbols.insert(kernel);
+  return kernel;
+}
+
+/// Moves what frees an operand behind the dispatch: producers have moved down
+/// to their consumer.
+void Outliner::keepAlive(plan::DispatchOp dispatch) {
+  for (Value input : dispatch.getInputs())
+    for (Operation *user : llvm::make_early_inc_range(input.getUsers()))
+      if (user->getBlock() == dispatch->getBlock() &&
+          user->isBeforeInBlock(dispatch) &&
+          hasEffect<MemoryEffects::Free>(user, input))
+        user->moveAfter(dispatch);
+}
+
+/// A kernel takes and returns tensors whose size the plan knows.
+static LogicalResult verifyInterface(Operation *root,
+                                     const Interface &interface) {
+  for (ArrayRef<Value> values :
+       {interface.inputs.getArrayRef(), ArrayRef(interface.outputs)})
+    for (Value value : values) {
+      auto type = dyn_cast<RankedTensorType>(value.getType());
+      if (!type || !type.hasStaticShape())
+        return root->emitOpError("cannot become a kernel: ")
+               << value.getType() << " is no tensor of static shape";
+    }
+  return success();
+}
+
+LogicalResult Outliner::outline(const KernelGroup &group) {
+  Operation *root = group.root();
+  Interface interface = getInterface(group);
+  if (interface.outputs.empty())
+    return root->emitOpError("cannot become a kernel: it has no result");
+  if (failed(verifyInterface(root, interface)))
+    return failure();
+  func::FuncOp kernel = share(build(group, interface),
+                              getName(group, interface.outputs.back()));
+  OpBuilder b(root);
+  auto dispatch = plan::DispatchOp::create(
+      b, root->getLoc(), kernel.getFunctionType().getResults(),
+      kernel.getName(), interface.inputs.getArrayRef(), interface.tied);
+  for (auto [output, result] :
+       llvm::zip_equal(interface.outputs, dispatch.getOutputs()))
+    output.replaceAllUsesWith(result);
+  for (Operation *op : llvm::reverse(group.ops))
+    op->erase();
+  keepAlive(dispatch);
+  return success();
+}
+
+LogicalResult Outliner::run() {
+  Block &block = step.getBody().front();
+  for (const KernelGroup &group : findKernelGroups(block))
+    if (failed(outline(group)))
+      return failure();
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (op.use_empty() && isRematerialized(&op))
+      op.erase();
+  return success();
+}
+
+namespace {
+struct PlanOutlineKernels
+    : zero::impl::PlanOutlineKernelsBase<PlanOutlineKernels> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto step = module.lookupSymbol<func::FuncOp>("step");
+    if (!step) {
+      module.emitError("the module has no function @step; make one with "
+                       "--train-step or zero-import --loss");
+      return signalPassFailure();
+    }
+    if (!step.getBody().hasOneBlock()) {
+      step.emitOpError("must have a body of one block to become a plan");
+      return signalPassFailure();
+    }
+    Outliner outliner(module, step);
+    if (failed(outliner.run()))
+      return signalPassFailure();
+    numKernels += outliner.getNumKernels();
+  }
+};
+} // namespace

@@ -1,0 +1,265 @@
+//===- TrainToLinalgPool.cpp - Poolings -----------------------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Poolings and their gradients: a loop over the windows, and in it a loop over
+// a window's elements that skips the padding.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TrainToLinalg.h"
+#include "dialects/Train/Train.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::zero;
+
+namespace {
+/// An element of a window.
+struct Place {
+  SmallVector<Value> indices; ///< in the input, also where it is padding
+  Value inside;               ///< i1: in the input; null: always
+  Value counted;              ///< i1: in the input or its padding; null: always
+};
+
+/// The windows of a pooling over [N, C, spatial...].
+struct Windows {
+  SmallVector<int64_t> input, kernel, strides, pads, dilations;
+
+  template <typename OpTy>
+  Windows(OpTy op, ArrayRef<int64_t> inputShape)
+      : input(inputShape), kernel(op.getKernel()), strides(op.getStrides()),
+        pads(op.getPads()), dilations(op.getDilations()) {}
+
+  Place locate(OpBuilder &b, Location loc, ValueRange window,
+               ValueRange element) const;
+
+private:
+  void locateDim(OpBuilder &b, Location loc, unsigned dim, Value window,
+                 Value element, Place &place) const;
+};
+} // namespace
+
+static Value both(OpBuilder &b, Location loc, Value lhs, Value rhs) {
+  return lhs ? Value(arith::AndIOp::create(b, loc, lhs, rhs)) : rhs;
+}
+
+/// low <= x < high.
+static Value isBetween(OpBuilder &b, Location loc, Value x, int64_t low,
+                       int64_t high) {
+  Value above = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, x,
+                                      constantIndex(b, loc, low));
+  Value below = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x,
+                                      constantIndex(b, loc, high));
+  return arith::AndIOp::create(b, loc, above, below);
+}
+
+void Windows::locateDim(OpBuilder &b, Location loc, unsigned dim, Value window,
+                        Value element, Place &place) const {
+  int64_t size = input[dim + 2];
+  int64_t before = pads[dim], after = pads[dim + kernel.size()];
+  auto scaled = [&](Value x, int64_t factor) -> Value {
+    return arith::MulIOp::create(b, loc, x, constantIndex(b, loc, factor));
+  };
+  Value position = arith::AddIOp::create(b, loc, scaled(window, strides[dim]),
+                                         scaled(element, dilations[dim]));
+  position = arith::SubIOp::create(b, loc, position,
+                                   constantIndex(b, loc, before));
+  // With ONNX's ceil_mode the last window may reach beyond the padding too.
+  place.inside = both(b, loc, place.inside, isBetween(b, loc, position, 0, size));
+  place.counted = both(b, loc, place.counted,
+                       isBetween(b, loc, position, -before, size + after));
+  Value clamped = arith::MinSIOp::create(b, loc, position,
+                                         constantIndex(b, loc, size - 1));
+  place.indices.push_back(arith::MaxSIOp::create(b, loc, clamped,
+                                                 constantIndex(b, loc, 0)));
+}
+
+Place Windows::locate(OpBuilder &b, Location loc, ValueRange window,
+                      ValueRange element) const {
+  Place place;
+  place.indices = {window[0], window[1]};
+  for (unsigned dim = 0; dim < kernel.size(); ++dim)
+    locateDim(b, loc, dim, window[dim + 2], element[dim], place);
+  return place;
+}
+
+//===----------------------------------------------------------------------===//
+// Largest element
+//===----------------------------------------------------------------------===//
+
+static SmallVector<Value> lowerMaxPool(OpBuilder &b, train::MaxPoolOp op) {
+  Location loc = op.getLoc();
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  Type element = type.getElementType();
+  Windows windows(op, getTensorType(op.getInput()).getShape());
+  auto body = [&](OpBuilder &n, Location at, ValueRange window,
+                  ValueRange out) -> SmallVector<Value> {
+    Value low = constantScalar(n, at, element,
+                               -std::numeric_limits<double>::infinity());
+    Value max = buildLoops(
+        n, at, windows.kernel, low,
+        [&](OpBuilder &k, Location here, ValueRange offset,
+            ValueRange carried) -> SmallVector<Value> {
+          Place place = windows.locate(k, here, window, offset);
+          Value x = extractElement(k, here, op.getInput(), place.indices);
+          x = arith::SelectOp::create(k, here, place.inside, x, low);
+          return {maxScalar(k, here, carried[0], x)};
+        })[0];
+    return {insertElement(n, at, max, out[0], window)};
+  };
+  return buildLoops(b, loc, type.getShape(), emptyTensor(b, loc, type), body);
+}
+
+/// True where `x` replaces `best`: it is larger or not a number, so that the
+/// first of equals stays.
+static Value wins(OpBuilder &b, Location loc, Value x, Value best,
+                  Value inside) {
+  Value better = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UGT, x,
+                                       best);
+  Value known = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD, best,
+                                      best);
+  return arith::AndIOp::create(b, loc, inside,
+                               arith::AndIOp::create(b, loc, better, known));
+}
+
+static SmallVector<Value> lowerMaxPoolGrad(OpBuilder &b,
+                                           train::MaxPoolGradOp op) {
+  Location loc = op.getLoc();
+  RankedTensorType gradType = getTensorType(op.getGrad());
+  Type element = gradType.getElementType();
+  Windows windows(op, getTensorType(op.getInput()).getShape());
+  auto body = [&](OpBuilder &n, Location at, ValueRange window,
+                  ValueRange out) -> SmallVector<Value> {
+    // Best value, its indices, and whether there is one: a window of minus
+    // infinities has its largest element too.
+    Value none = arith::ConstantOp::create(n, at, n.getBoolAttr(false));
+    SmallVector<Value> start = {
+        constantScalar(n, at, element, -std::numeric_limits<double>::infinity()),
+        none};
+    start.append(windows.input.size(), constantIndex(n, at, 0));
+    SmallVector<Value> best = buildLoops(
+        n, at, windows.kernel, start,
+        [&](OpBuilder &k, Location here, ValueRange offset,
+            ValueRange carried) -> SmallVector<Value> {
+          Place place = windows.locate(k, here, window, offset);
+          Value x = extractElement(k, here, op.getInput(), place.indices);
+          Value better = wins(k, here, x, carried[0], place.inside);
+          Value first = arith::CmpIOp::create(
+              k, here, arith::CmpIPredicate::ugt, place.inside, carried[1]);
+          Value take = arith::OrIOp::create(k, here, better, first);
+          SmallVector<Value> next = {
+              arith::SelectOp::create(k, here, take, x, carried[0]),
+              arith::OrIOp::create(k, here, place.inside, carried[1])};
+          for (auto [index, old] :
+               llvm::zip_equal(place.indices, carried.drop_front(2)))
+            next.push_back(
+                arith::SelectOp::create(k, here, take, index, old));
+          return next;
+        });
+    ArrayRef<Value> position = ArrayRef(best).drop_front(2);
+    Value grad = extractElement(n, at, op.getGrad(), window);
+    grad = arith::SelectOp::create(n, at, best[1], grad,
+                                   constantScalar(n, at, element, 0));
+    Value sum = extractElement(n, at, out[0], position);
+    sum = arith::AddFOp::create(n, at, sum, grad);
+    return {insertElement(n, at, sum, out[0], position)};
+  };
+  return buildLoops(b, loc, gradType.getShape(),
+                    filledTensor(b, loc, op.getResult().getType(), 0), body);
+}
+
+//===----------------------------------------------------------------------===//
+// Mean
+//===----------------------------------------------------------------------===//
+
+static Value select01(OpBuilder &b, Location loc, Value condition, Type type) {
+  return arith::SelectOp::create(b, loc, condition,
+                                 constantScalar(b, loc, type, 1),
+                                 constantScalar(b, loc, type, 0));
+}
+
+/// The number of elements that the mean of `window` is over.
+static Value countElements(OpBuilder &b, Location loc, const Windows &windows,
+                           ValueRange window, bool includePad, Type type) {
+  return buildLoops(
+      b, loc, windows.kernel, constantScalar(b, loc, type, 0),
+      [&](OpBuilder &k, Location here, ValueRange offset,
+          ValueRange carried) -> SmallVector<Value> {
+        Place place = windows.locate(k, here, window, offset);
+        Value counts = includePad ? place.counted : place.inside;
+        return {arith::AddFOp::create(k, here, carried[0],
+                                      select01(k, here, counts, type))};
+      })[0];
+}
+
+static SmallVector<Value> lowerAvgPool(OpBuilder &b, train::AvgPoolOp op) {
+  Location loc = op.getLoc();
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  Type element = type.getElementType(), compute = getComputeType(element);
+  Windows windows(op, getTensorType(op.getInput()).getShape());
+  auto body = [&](OpBuilder &n, Location at, ValueRange window,
+                  ValueRange out) -> SmallVector<Value> {
+    Value zero = constantScalar(n, at, compute, 0);
+    Value sum = buildLoops(
+        n, at, windows.kernel, zero,
+        [&](OpBuilder &k, Location here, ValueRange offset,
+            ValueRange carried) -> SmallVector<Value> {
+          Place place = windows.locate(k, here, window, offset);
+          Value x = extractElement(k, here, op.getInput(), place.indices);
+          x = convertScalar(k, here, x, compute);
+          x = arith::SelectOp::create(k, here, place.inside, x, zero);
+          return {arith::AddFOp::create(k, here, carried[0], x)};
+        })[0];
+    Value count = countElements(n, at, windows, window,
+                                op.getCountIncludePad(), compute);
+    Value mean = convertScalar(
+        n, at, arith::DivFOp::create(n, at, sum, count), element);
+    return {insertElement(n, at, mean, out[0], window)};
+  };
+  return buildLoops(b, loc, type.getShape(), emptyTensor(b, loc, type), body);
+}
+
+static SmallVector<Value> lowerAvgPoolGrad(OpBuilder &b,
+                                           train::AvgPoolGradOp op) {
+  Location loc = op.getLoc();
+  RankedTensorType gradType = getTensorType(op.getGrad());
+  Type element = gradType.getElementType(), compute = getComputeType(element);
+  Windows windows(op, op.getInputShape());
+  auto body = [&](OpBuilder &n, Location at, ValueRange window,
+                  ValueRange out) -> SmallVector<Value> {
+    Value count = countElements(n, at, windows, window,
+                                op.getCountIncludePad(), compute);
+    Value grad = convertScalar(
+        n, at, extractElement(n, at, op.getGrad(), window), compute);
+    Value share = convertScalar(
+        n, at, arith::DivFOp::create(n, at, grad, count), element);
+    Value zero = constantScalar(n, at, element, 0);
+    return buildLoops(
+        n, at, windows.kernel, out,
+        [&](OpBuilder &k, Location here, ValueRange offset,
+            ValueRange carried) -> SmallVector<Value> {
+          Place place = windows.locate(k, here, window, offset);
+          Value part =
+              arith::SelectOp::create(k, here, place.inside, share, zero);
+          Value sum = extractElement(k, here, carried[0], place.indices);
+          sum = arith::AddFOp::create(k, here, sum, part);
+          return {insertElement(k, here, sum, carried[0], place.indices)};
+        });
+  };
+  return buildLoops(b, loc, gradType.getShape(),
+                    filledTensor(b, loc, op.getResult().getType(), 0), body);
+}
+
+void zero::populateTrainPoolToLinalg(RewritePatternSet &patterns) {
+  addLowering(patterns, lowerAvgPool);
+  addLowering(patterns, lowerAvgPoolGrad);
+  addLowering(patterns, lowerMaxPool);
+  addLowering(patterns, lowerMaxPoolGrad);
+}

@@ -1,0 +1,227 @@
+//===- TrainToLinalgShape.cpp - Operations that move elements -------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Slices are views, transposes and broadcasts are indexing maps, the others
+// write into slices of their result.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TrainToLinalg.h"
+#include "dialects/Train/Train.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::zero;
+
+static RankedTensorType getResultType(Operation *op) {
+  return cast<RankedTensorType>(op->getResult(0).getType());
+}
+
+static SmallVector<OpFoldResult> getIndexAttrs(OpBuilder &b,
+                                               ArrayRef<int64_t> values) {
+  SmallVector<OpFoldResult> attrs;
+  for (int64_t value : values)
+    attrs.push_back(b.getIndexAttr(value));
+  return attrs;
+}
+
+static SmallVector<Value> lowerReshape(OpBuilder &b, train::ReshapeOp op) {
+  Location loc = op.getLoc();
+  RankedTensorType from = getTensorType(op.getInput()), to = getResultType(op);
+  Value value = op.getInput();
+  auto all = [](int64_t rank) {
+    SmallVector<ReassociationIndices> group;
+    if (rank > 0)
+      group.emplace_back(llvm::to_vector(llvm::seq<int64_t>(0, rank)));
+    return group;
+  };
+  // By way of one dimension; the canonicalizer folds what it can.
+  if (from.getRank() != 1)
+    value = from.getRank() == 0
+                ? Value(tensor::ExpandShapeOp::create(
+                      b, loc, RankedTensorType::get({1}, from.getElementType()),
+                      value, all(0)))
+                : Value(tensor::CollapseShapeOp::create(b, loc, value,
+                                                        all(from.getRank())));
+  if (to.getRank() == 0)
+    return {tensor::CollapseShapeOp::create(b, loc, to, value, all(0))};
+  if (to.getRank() == 1)
+    return {value};
+  return {tensor::ExpandShapeOp::create(b, loc, to, value, all(to.getRank()))};
+}
+
+static SmallVector<Value> lowerBroadcast(OpBuilder &b, train::BroadcastOp op) {
+  return mapElements(b, op.getLoc(), emptyTensor(b, op.getLoc(), getResultType(op)),
+                     op.getInput(), [](OpBuilder &, Location, ValueRange args) {
+                       return SmallVector<Value>{args[0]};
+                     });
+}
+
+static SmallVector<Value> lowerTranspose(OpBuilder &b, train::TransposeOp op) {
+  Location loc = op.getLoc();
+  RankedTensorType type = getResultType(op);
+  SmallVector<AffineExpr> exprs(type.getRank());
+  for (auto [to, from] : llvm::enumerate(op.getPermutation()))
+    exprs[from] = b.getAffineDimExpr(to);
+  SmallVector<AffineMap> maps = {
+      AffineMap::get(type.getRank(), 0, exprs, b.getContext()),
+      b.getMultiDimIdentityMap(type.getRank())};
+  SmallVector<utils::IteratorType> kinds(type.getRank(),
+                                         utils::IteratorType::parallel);
+  auto generic = linalg::GenericOp::create(
+      b, loc, type, op.getInput(), emptyTensor(b, loc, type), maps, kinds,
+      [](OpBuilder &n, Location at, ValueRange args) {
+        linalg::YieldOp::create(n, at, args[0]);
+      });
+  return {generic.getResult(0)};
+}
+
+static SmallVector<Value> lowerSlice(OpBuilder &b, train::SliceOp op) {
+  RankedTensorType type = getResultType(op);
+  return {tensor::ExtractSliceOp::create(
+      b, op.getLoc(), type, op.getInput(), getIndexAttrs(b, op.getStarts()),
+      getIndexAttrs(b, type.getShape()), getIndexAttrs(b, op.getStrides()))};
+}
+
+static SmallVector<Value> lowerConcat(OpBuilder &b, train::ConcatOp op) {
+  Location loc = op.getLoc();
+  RankedTensorType type = getResultType(op);
+  Value result = emptyTensor(b, loc, type);
+  SmallVector<int64_t> offsets(type.getRank(), 0), ones(type.getRank(), 1);
+  for (Value input : op.getInputs()) {
+    ArrayRef<int64_t> shape = getTensorType(input).getShape();
+    result = tensor::InsertSliceOp::create(
+        b, loc, input, result, getIndexAttrs(b, offsets),
+        getIndexAttrs(b, shape), getIndexAttrs(b, ones));
+    offsets[op.getAxis()] += shape[op.getAxis()];
+  }
+  return {result};
+}
+
+static SmallVector<Value> lowerPad(OpBuilder &b, train::PadOp op) {
+  Location loc = op.getLoc();
+  SmallVector<int64_t> strides;
+  for (int64_t interior : op.getInterior())
+    strides.push_back(interior + 1);
+  Value zeros = filledTensor(b, loc, getResultType(op), 0);
+  return {tensor::InsertSliceOp::create(
+      b, loc, op.getInput(), zeros, getIndexAttrs(b, op.getLow()),
+      getIndexAttrs(b, getTensorType(op.getInput()).getShape()),
+      getIndexAttrs(b, strides))};
+}
+
+//===----------------------------------------------------------------------===//
+// Gather
+//===----------------------------------------------------------------------===//
+
+/// The position along a dimension of `size` that `index` means: negative counts
+/// from the end. The result lies in the dimension for any index.
+static Value resolveIndex(OpBuilder &b, Location loc, Value index,
+                          int64_t size) {
+  Type i64 = b.getI64Type();
+  Value wide = convertScalar(b, loc, index, i64);
+  Value zero = constantScalar(b, loc, i64, 0);
+  Value last = constantScalar(b, loc, i64, size - 1);
+  Value wrapped = arith::AddIOp::create(
+      b, loc, wide, arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(size)));
+  Value negative =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, wide, zero);
+  Value position = arith::SelectOp::create(b, loc, negative, wrapped, wide);
+  position = arith::MinSIOp::create(b, loc, position, last);
+  position = arith::MaxSIOp::create(b, loc, position, zero);
+  return arith::IndexCastOp::create(b, loc, b.getIndexType(), position);
+}
+
+static SmallVector<Value> lowerGather(OpBuilder &b, train::GatherOp op) {
+  Location loc = op.getLoc();
+  RankedTensorType type = getResultType(op);
+  RankedTensorType data = getTensorType(op.getData());
+  int64_t indexRank = getTensorType(op.getIndices()).getRank();
+  int64_t axis = op.getAxis();
+  SmallVector<AffineExpr> exprs;
+  for (int64_t dim = 0; dim < indexRank; ++dim)
+    exprs.push_back(b.getAffineDimExpr(axis + dim));
+  SmallVector<AffineMap> maps = {
+      AffineMap::get(type.getRank(), 0, exprs, b.getContext()),
+      b.getMultiDimIdentityMap(type.getRank())};
+  SmallVector<utils::IteratorType> kinds(type.getRank(),
+                                         utils::IteratorType::parallel);
+  auto generic = linalg::GenericOp::create(
+      b, loc, type, op.getIndices(), emptyTensor(b, loc, type), maps, kinds,
+      [&](OpBuilder &n, Location at, ValueRange args) {
+        SmallVector<Value> position;
+        for (int64_t dim = 0; dim < data.getRank(); ++dim) {
+          if (dim == axis) {
+            position.push_back(
+                resolveIndex(n, at, args[0], data.getDimSize(axis)));
+            continue;
+          }
+          int64_t loop = dim < axis ? dim : dim + indexRank - 1;
+          position.push_back(linalg::IndexOp::create(n, at, loop));
+        }
+        linalg::YieldOp::create(
+            n, at, extractElement(n, at, op.getData(), position));
+      });
+  return {generic.getResult(0)};
+}
+
+/// Adds the slice of `grad` at `indices` (of the dimensions before `axis` and of
+/// the index tensor) to the slice of `sum` that it was taken from.
+static Value addSlice(OpBuilder &b, Location loc, train::GatherGradOp op,
+                      ValueRange indices, Value sum) {
+  int64_t axis = op.getAxis();
+  RankedTensorType gradType = getTensorType(op.getGrad());
+  RankedTensorType sumType = getTensorType(sum);
+  Value index = extractElement(b, loc, op.getIndices(),
+                               indices.drop_front(axis));
+  SmallVector<Value> to(indices.take_front(axis));
+  to.push_back(resolveIndex(b, loc, index, sumType.getDimSize(axis)));
+  Rows from(gradType.getShape(), llvm::to_vector(llvm::seq<int64_t>(
+                                     indices.size(), gradType.getRank())));
+  Rows target(sumType.getShape(), llvm::to_vector(llvm::seq<int64_t>(
+                                      axis + 1, sumType.getRank())));
+  Value part = from.extract(b, loc, op.getGrad(), indices);
+  Value old = target.extract(b, loc, sum, to);
+  Value added = mapElements(
+      b, loc, old, part,
+      [&](OpBuilder &n, Location at, ValueRange args) {
+        return SmallVector<Value>{
+            arith::AddFOp::create(n, at, args[1], args[0])};
+      },
+      /*readsInits=*/true)[0];
+  return target.insert(b, loc, added, sum, to);
+}
+
+static SmallVector<Value> lowerGatherGrad(OpBuilder &b,
+                                          train::GatherGradOp op) {
+  Location loc = op.getLoc();
+  int64_t loops =
+      op.getAxis() + getTensorType(op.getIndices()).getRank();
+  ArrayRef<int64_t> extents =
+      getTensorType(op.getGrad()).getShape().take_front(loops);
+  return buildLoops(b, loc, extents, filledTensor(b, loc, getResultType(op), 0),
+                    [&](OpBuilder &n, Location at, ValueRange indices,
+                        ValueRange carried) {
+                      return SmallVector<Value>{
+                          addSlice(n, at, op, indices, carried[0])};
+                    });
+}
+
+void zero::populateTrainShapeToLinalg(RewritePatternSet &patterns) {
+  addLowering(patterns, lowerBroadcast);
+  addLowering(patterns, lowerConcat);
+  addLowering(patterns, lowerGather);
+  addLowering(patterns, lowerGatherGrad);
+  addLowering(patterns, lowerPad);
+  addLowering(patterns, lowerReshape);
+  addLowering(patterns, lowerSlice);
+  addLowering(patterns, lowerTranspose);
+}
