@@ -250,11 +250,13 @@ void Parameters::warnOfBakedConstants() {
   for (auto &param : params) {
     const TensorData &data = *param->data;
     bool named = isDottedName(data.name);
-    if (param->role == Role::Trained && StringRef(data.name).starts_with("onnx::Conv"))
+    if (param->role == Role::Trained &&
+        StringRef(data.name).starts_with("onnx::Conv"))
       foldedConv.push_back(data.name);
     // Shapes and scalars are ordinary constants.
     bool table = isFloat(data.type) ? data.size() > 1 : data.shape.size() > 2;
-    if (param->role == Role::Constant && !named && table)
+    if (param->role == Role::Constant && !named && table &&
+        !usesOf(data.name).empty())
       baked.push_back(data.name);
   }
   const char *call = torchSignature.present
