@@ -51,6 +51,9 @@ static void reduceRange(const CollectivePiece &piece, Range range, bool average,
   constexpr uint64_t blockSize = 1024;
   T block[blockSize];
   size_t ranks = piece.sources.size();
+  // One rank on its own storage has nothing to do.
+  if (ranks == 1 && piece.sources[0] == piece.targets[0])
+    return;
   for (uint64_t begin = range.begin; begin < range.end; begin += blockSize) {
     uint64_t count = std::min(blockSize, range.end - begin);
     const T *first = reinterpret_cast<const T *>(piece.sources[0]) + begin;

@@ -25,11 +25,13 @@ static std::string text(const flatbuffers::String *string) {
   return string ? string->str() : std::string();
 }
 
-template <typename To, typename From>
-static std::vector<To> list(const flatbuffers::Vector<From> *vector) {
-  if (!vector)
-    return {};
-  return std::vector<To>(vector->begin(), vector->end());
+/// Copies bytes: the verifier does not look at the alignment of elements.
+template <typename T>
+static std::vector<T> list(const flatbuffers::Vector<T> *vector) {
+  std::vector<T> result(vector ? vector->size() : 0);
+  if (!result.empty())
+    std::memcpy(result.data(), vector->Data(), result.size() * sizeof(T));
+  return result;
 }
 
 static std::vector<std::string>
