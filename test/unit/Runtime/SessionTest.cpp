@@ -13,8 +13,20 @@
 
 #include "PlanBuilder.h"
 
+#include <cstdlib>
+
 using namespace zrt;
 using namespace zrt::test;
+
+extern "C" int refusesFromC(void);
+
+#ifdef __has_feature
+#define ZERO_TEST_UNDER_TSAN __has_feature(thread_sanitizer)
+#elif defined(__SANITIZE_THREAD__)
+#define ZERO_TEST_UNDER_TSAN 1
+#else
+#define ZERO_TEST_UNDER_TSAN 0
+#endif
 
 namespace {
 zrt_session_options checking() {
@@ -283,3 +295,52 @@ TEST(Session, OutlivesTheProgram) {
   EXPECT_FALSE(running.session.readOutputOfRank(0, 1, data.data(), 16));
   EXPECT_EQ(data, (std::vector<float>{2, 4, 6, 8}));
 }
+
+/// ZRT_CHECK and ZRT_POISON do for a whole run what the options do.
+TEST(Session, ModesFromTheEnvironment) {
+  PlanBuilder plan(1);
+  uint32_t x = plan.input("x", {4});
+  plan.output(plan.buffer("never", {1}));
+  plan.output(x);
+  setenv("ZRT_POISON", "1", 1);
+  Running poisoned(plan);
+  setenv("ZRT_POISON", "0", 1);
+  Running plain(plan);
+  unsetenv("ZRT_POISON");
+  for (Running *running : {&poisoned, &plain}) {
+    running->set<float>("x", 0, {1, 2, 3, 4});
+    running->step();
+    float value = running->get(0)[0];
+    EXPECT_EQ(value != value, running == &poisoned);
+  }
+  PlanBuilder two(2);
+  two.output(two.input("x", {1}));
+  setenv("ZRT_CHECK", "1", 1);
+  Running checked(two);
+  unsetenv("ZRT_CHECK");
+  checked.set<float>("x", 0, {1});
+  checked.set<float>("x", 1, {2});
+  EXPECT_EQ(checked.session.step().message(),
+            "check: output x differs between rank 0 and 1");
+}
+
+/// A rank's library calls may use more than one thread. (ThreadSanitizer does
+/// not see how OpenMP's threads wait for each other.)
+#if !ZERO_TEST_UNDER_TSAN
+TEST(Session, ThreadsPerRank) {
+  PlanBuilder plan(1);
+  uint32_t a = plan.input("a", {64, 64}), b = plan.buffer("b", {64, 64});
+  fb::CommandT &call = plan.command(fb::Op_Call, "matmul");
+  for (uint32_t buffer : {a, a, b})
+    plan.operand(call, buffer);
+  plan.output(b);
+  zrt_session_options options = {};
+  options.threads_per_rank = 2;
+  Running running(plan, options);
+  running.set("a", 0, std::vector<float>(64 * 64, 2.0f));
+  running.step();
+  EXPECT_EQ(running.get(0), std::vector<float>(64 * 64, 256.0f));
+}
+#endif
+
+TEST(Session, HeaderIsC) { EXPECT_TRUE(refusesFromC()); }
