@@ -1,6 +1,7 @@
-//===- Zero.cpp - the zero dialect -*- C++ -*-===//
+//===- Zero.cpp - the zero dialect ----------------------------------------===//
 //
-// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//

@@ -1,6 +1,7 @@
-//===- Zero.h - the zero dialect -*- C++ -*-===//
+//===- Zero.h - the zero dialect --------------------------------*- C++ -*-===//
 //
-// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//

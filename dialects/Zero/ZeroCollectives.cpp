@@ -1,6 +1,7 @@
-//===- ZeroCollectives.cpp - collectives and transfers -*- C++ -*-===//
+//===- ZeroCollectives.cpp - collectives and transfers --------------------===//
 //
-// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -42,9 +43,9 @@ static LogicalResult verifyLocal(Operation *op, Type local, Type whole,
                              << dim << "; expects a static tensor that has it";
   RankedTensorType expected = getLocalType(full, ranks, dim);
   if (local != expected)
-    return op->emitOpError() << "expects " << expected << " as the part of "
-                             << full << " on one of " << ranks
-                             << " ranks, got " << local;
+    return op->emitOpError()
+           << "expects " << expected << " as the part of " << full
+           << " on one of " << ranks << " ranks, got " << local;
   return success();
 }
 
@@ -53,9 +54,9 @@ static LogicalResult verifySharded(Operation *op, ShardedType sharded,
                                    FlatSymbolRefAttr grid,
                                    ArrayRef<int64_t> axes) {
   if (sharded.getGrid() != grid || sharded.getAxes() != axes)
-    return op->emitOpError() << "expects the grid and axes of its operand "
-                             << sharded << ", got " << grid << " axes ["
-                             << axes << "]";
+    return op->emitOpError()
+           << "expects the grid and axes of its operand " << sharded << ", got "
+           << grid << " axes [" << axes << "]";
   return success();
 }
 
@@ -79,9 +80,9 @@ static LogicalResult verifyBucket(Operation *op, FlatSymbolRefAttr grid,
     return failure();
   SmallVector<Type> yielded = yieldedTypes(op);
   if (yielded.empty() || yielded.size() != op->getNumOperands())
-    return op->emitOpError() << "expects one result per operand, got "
-                             << op->getNumOperands() << " operands and "
-                             << yielded.size() << " results";
+    return op->emitOpError()
+           << "expects one result per operand, got " << op->getNumOperands()
+           << " operands and " << yielded.size() << " results";
   for (auto [input, output] : llvm::zip(op->getOperandTypes(), yielded))
     if (failed(verifyPair(input, output, *ranks)))
       return failure();
@@ -99,9 +100,9 @@ static LogicalResult verifyGather(OpTy op, SymbolTableCollection &symbols) {
         if (failed(verifySharded(op, sharded, op.getGridAttr(), op.getAxes())))
           return failure();
         if (output != sharded.getLogicalType())
-          return op.emitOpError() << "expects " << sharded.getLogicalType()
-                                  << " gathered from " << sharded << ", got "
-                                  << output;
+          return op.emitOpError()
+                 << "expects " << sharded.getLogicalType() << " gathered from "
+                 << sharded << ", got " << output;
         return success();
       });
 }
@@ -118,15 +119,15 @@ static LogicalResult verifyReduceScatter(OpTy op,
 
 template <typename OpTy>
 static LogicalResult verifyAllReduce(OpTy op, SymbolTableCollection &symbols) {
-  return verifyBucket(
-      op, op.getGridAttr(), op.getAxes(), symbols,
-      [&](Type input, Type output, int64_t) -> LogicalResult {
-        if (input != output)
-          return op.emitOpError() << "expects " << input
-                                  << " as the sum of tensors of that type, got "
-                                  << output;
-        return success();
-      });
+  return verifyBucket(op, op.getGridAttr(), op.getAxes(), symbols,
+                      [&](Type input, Type output, int64_t) -> LogicalResult {
+                        if (input != output)
+                          return op.emitOpError()
+                                 << "expects " << input
+                                 << " as the sum of tensors of that type, got "
+                                 << output;
+                        return success();
+                      });
 }
 
 // What every collective defines alike, given its verifier and result name.

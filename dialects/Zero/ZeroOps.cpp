@@ -1,6 +1,7 @@
-//===- ZeroOps.cpp - state, reads and ends of life -*- C++ -*-===//
+//===- ZeroOps.cpp - state, reads and ends of life ------------------------===//
 //
-// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -24,8 +25,8 @@ static ParseResult parseInitSource(OpAsmParser &parser, StringAttr &file,
   return parser.parseAttribute(tensor);
 }
 
-static void printInitSource(OpAsmPrinter &printer, Operation *,
-                            StringAttr file, StringAttr tensor) {
+static void printInitSource(OpAsmPrinter &printer, Operation *, StringAttr file,
+                            StringAttr tensor) {
   printer << file;
   if (tensor)
     printer << ", " << tensor;
@@ -97,9 +98,8 @@ void StateOp::build(OpBuilder &builder, OperationState &state, StringRef name,
                     StringRef param, Type type) {
   state.addAttribute(getSymNameAttrName(state.name),
                      builder.getStringAttr(name));
-  state.addAttribute(
-      getParamAttrName(state.name),
-      FlatSymbolRefAttr::get(builder.getContext(), param));
+  state.addAttribute(getParamAttrName(state.name),
+                     FlatSymbolRefAttr::get(builder.getContext(), param));
   state.addAttribute(getTypeAttrName(state.name), TypeAttr::get(type));
 }
 
@@ -126,8 +126,8 @@ LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (paramSharded && (!sharded || sharded.getDim() != paramSharded.getDim() ||
                        sharded.getGrid() != paramSharded.getGrid() ||
                        sharded.getAxes() != paramSharded.getAxes()))
-    return emitOpError() << "expects to be cut as its parameter " << paramSharded
-                         << ", got " << getType();
+    return emitOpError() << "expects to be cut as its parameter "
+                         << paramSharded << ", got " << getType();
   return success();
 }
 
@@ -172,8 +172,8 @@ LogicalResult AssignOp::verifySymbolUses(SymbolTableCollection &symbols) {
                          << ", which is frozen";
   Type expected = type;
   if (auto sharded = dyn_cast<ShardedType>(type)) {
-    auto grid =
-        symbols.lookupNearestSymbolFrom<shard::GridOp>(*this, sharded.getGrid());
+    auto grid = symbols.lookupNearestSymbolFrom<shard::GridOp>(
+        *this, sharded.getGrid());
     FailureOr<int64_t> ranks = failure();
     if (grid)
       ranks = getRanks(grid, sharded.getAxes());
@@ -183,8 +183,8 @@ LogicalResult AssignOp::verifySymbolUses(SymbolTableCollection &symbols) {
     expected = sharded.getLocalType(*ranks);
   }
   if (expected != getValue().getType())
-    return emitOpError() << "expects " << expected << " for "
-                         << getSymbolAttr() << " of type " << type << ", got "
+    return emitOpError() << "expects " << expected << " for " << getSymbolAttr()
+                         << " of type " << type << ", got "
                          << getValue().getType();
   return success();
 }

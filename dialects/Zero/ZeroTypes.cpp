@@ -1,6 +1,7 @@
-//===- ZeroTypes.cpp - types of the zero dialect -*- C++ -*-===//
+//===- ZeroTypes.cpp - types of the zero dialect --------------------------===//
 //
-// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -62,9 +63,9 @@ Type ShardedType::parse(AsmParser &parser) {
       return {};
     if (name == "axes") {
       axes.clear();
-      if (parser.parseCommaSeparatedList(
-              AsmParser::Delimiter::Square,
-              [&] { return parser.parseInteger(axes.emplace_back()); }))
+      if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+            return parser.parseInteger(axes.emplace_back());
+          }))
         return {};
     } else if (name == "dim") {
       if (parser.parseInteger(dim))
@@ -106,10 +107,11 @@ void ShardedType::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
-LogicalResult ShardedType::verify(
-    function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> shape,
-    Type elementType, FlatSymbolRefAttr grid, ArrayRef<int64_t> axes,
-    int64_t dim, Memory mem) {
+LogicalResult ShardedType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  ArrayRef<int64_t> shape, Type elementType,
+                                  FlatSymbolRefAttr grid,
+                                  ArrayRef<int64_t> axes, int64_t dim,
+                                  Memory mem) {
   if (!elementType.isIntOrFloat())
     return emitError() << "expects an integer or float element type, not "
                        << elementType;

@@ -1,16 +1,18 @@
-//===- Plugin.cpp - the MLIR plugin -*- C++ -*-===//
+//===- Plugin.cpp - the MLIR plugin ---------------------------------------===//
 //
-// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Lets a stock mlir-opt load the zero dialect and the ZeRO passes:
+// Lets a stock mlir-opt load the zero and train dialects and the ZeRO passes:
 //   mlir-opt --load-dialect-plugin=libZeroPlugin.so
 //            --load-pass-plugin=libZeroPlugin.so --pass-pipeline=...
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Train/Train.h"
 #include "dialects/Zero/Zero.h"
 #include "zero/Pipelines.h"
 
@@ -22,10 +24,11 @@ static constexpr const char *kVersion = ZERO_VERSION;
 
 extern "C" LLVM_ATTRIBUTE_WEAK mlir::DialectPluginLibraryInfo
 mlirGetDialectPluginInfo() {
-  return {MLIR_PLUGIN_API_VERSION, kName, kVersion,
-          [](mlir::DialectRegistry *registry) {
-            registry->insert<mlir::zero::ZeroDialect>();
-          }};
+  return {
+      MLIR_PLUGIN_API_VERSION, kName, kVersion,
+      [](mlir::DialectRegistry *registry) {
+        registry->insert<mlir::train::TrainDialect, mlir::zero::ZeroDialect>();
+      }};
 }
 
 extern "C" LLVM_ATTRIBUTE_WEAK mlir::PassPluginLibraryInfo

@@ -1,6 +1,7 @@
-//===- Annotate.cpp - zero-annotate -*- C++ -*-===//
+//===- Annotate.cpp - zero-annotate ---------------------------------------===//
 //
-// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -29,7 +30,8 @@ static StringRef getUnitOfName(StringRef name) {
   while (begin < name.size()) {
     size_t end = std::min(name.find('.', begin), name.size());
     StringRef part = name.slice(begin, end);
-    if (!part.empty() && llvm::all_of(part, [](char c) { return llvm::isDigit(c); }) &&
+    if (!part.empty() &&
+        llvm::all_of(part, [](char c) { return llvm::isDigit(c); }) &&
         end != name.size())
       return name.take_front(end);
     begin = end + 1;
@@ -39,8 +41,7 @@ static StringRef getUnitOfName(StringRef name) {
 }
 
 namespace {
-class AnnotatePass
-    : public zero::impl::ZeroAnnotatePassBase<AnnotatePass> {
+class AnnotatePass : public zero::impl::ZeroAnnotatePassBase<AnnotatePass> {
 public:
   using ZeroAnnotatePassBase::ZeroAnnotatePassBase;
   void runOnOperation() override;
@@ -55,9 +56,8 @@ private:
 FailureOr<SmallVector<int64_t>> AnnotatePass::getRequestedShape() {
   SmallVector<int64_t> shape(grid.begin(), grid.end());
   if (ranks != kUnsetRanks && !shape.empty())
-    return emitError(
-        getOperation().getLoc(),
-        "is given a number of ranks and a grid; give one of them");
+    return emitError(getOperation().getLoc(),
+                     "is given a number of ranks and a grid; give one of them");
   if (ranks != kUnsetRanks)
     shape.push_back(ranks);
   for (int64_t size : shape)
@@ -83,8 +83,9 @@ LogicalResult AnnotatePass::declareGrid() {
     return success();
   }
   if (shape->empty()) {
-    emitRemark(module.getLoc()) << "no grid and no number of ranks given, using "
-                        << kDefaultRanks << " ranks";
+    emitRemark(module.getLoc())
+        << "no grid and no number of ranks given, using " << kDefaultRanks
+        << " ranks";
     shape->push_back(kDefaultRanks);
   }
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());

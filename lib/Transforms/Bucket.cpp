@@ -1,6 +1,7 @@
-//===- Bucket.cpp - zero-bucket -*- C++ -*-===//
+//===- Bucket.cpp - zero-bucket -------------------------------------------===//
 //
-// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -72,7 +73,8 @@ static int64_t getWholeBytes(Operation *op) {
 }
 
 static bool isAssignOnly(Operation *op) {
-  return !op->use_empty() && llvm::all_of(op->getUsers(), llvm::IsaPred<AssignOp>);
+  return !op->use_empty() &&
+         llvm::all_of(op->getUsers(), llvm::IsaPred<AssignOp>);
 }
 
 /// The parameter behind a collective: the one read, or the one that is
@@ -198,8 +200,9 @@ void BucketPass::bucketIn(Block &body, SymbolTable &symbols) {
     ops.push_back(&op);
   for (Operation *op : ops) {
     closeUsedBy(op);
-    bool mergeable = isCollective(op) && op->getNumOperands() != 0 &&
-                     (!isa<AllGatherOp>(op) || gathersState(op) || isAssignOnly(op));
+    bool mergeable =
+        isCollective(op) && op->getNumOperands() != 0 &&
+        (!isa<AllGatherOp>(op) || gathersState(op) || isAssignOnly(op));
     if (mergeable)
       add(op, getUnit(op, symbols));
   }

@@ -1,6 +1,7 @@
-//===- OutlineState.cpp - zero-outline-state -*- C++ -*-===//
+//===- OutlineState.cpp - zero-outline-state ------------------------------===//
 //
-// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -37,8 +38,7 @@ enum class Role { Param, Frozen, Buffer, State, Input, Hyper, Output, Unknown };
 class Outliner {
 public:
   Outliner(FunctionOpInterface func, SymbolTable &symbols)
-      : func(func), symbols(symbols),
-        body(&func.getFunctionBody().front()) {}
+      : func(func), symbols(symbols), body(&func.getFunctionBody().front()) {}
 
   LogicalResult run();
   int64_t numSymbols = 0;
@@ -48,12 +48,11 @@ private:
   LogicalResult outlineResult(unsigned index);
   LogicalResult declare(unsigned index, Role role, StringRef name);
   StringRef getString(DictionaryAttr attrs, StringRef name);
-  void rename(unsigned index, bool isResult, StringRef name);
 
   FunctionOpInterface func;
   SymbolTable &symbols;
   Block *body;
-  /// Where the next symbol goes: before the function.
+  /// Arguments and results that symbols take the place of.
   llvm::BitVector deadArguments, deadResults;
 };
 
@@ -88,7 +87,8 @@ StringRef Outliner::getString(DictionaryAttr attrs, StringRef name) {
   return attr ? attr.getValue() : "";
 }
 
-/// Declares the symbol of argument `index` and reads it in the argument's place.
+/// Declares the symbol of argument `index` and reads it in the argument's
+/// place.
 LogicalResult Outliner::declare(unsigned index, Role role, StringRef name) {
   DictionaryAttr attrs = func.getArgAttrDict(index);
   BlockArgument arg = body->getArgument(index);
@@ -178,9 +178,8 @@ LogicalResult Outliner::outlineResult(unsigned index) {
   bool matches = role == Role::State ? bool(symbols.lookup<StateOp>(of))
                                      : bool(symbols.lookup<ParamOp>(of));
   if (!matches)
-    return func.emitOpError()
-           << "result " << index << " is the new value of '" << of
-           << "', which is no argument with that role";
+    return func.emitOpError() << "result " << index << " is the new value of '"
+                              << of << "', which is no argument with that role";
   Operation *terminator = body->getTerminator();
   OpBuilder builder(terminator);
   AssignOp::create(builder, terminator->getLoc(), of,

@@ -1,6 +1,7 @@
-//===- Partition.cpp - zero-partition -*- C++ -*-===//
+//===- Partition.cpp - zero-partition -------------------------------------===//
 //
-// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -26,8 +27,7 @@ using namespace mlir;
 using namespace mlir::zero;
 
 namespace {
-class PartitionPass
-    : public zero::impl::ZeroPartitionPassBase<PartitionPass> {
+class PartitionPass : public zero::impl::ZeroPartitionPassBase<PartitionPass> {
 public:
   using ZeroPartitionPassBase::ZeroPartitionPassBase;
   void runOnOperation() override;
@@ -43,15 +43,17 @@ private:
 LogicalResult PartitionPass::checkInput() {
   ModuleOp module = getOperation();
   if (stage < 0 || stage > 3)
-    return emitError(module.getLoc()) << "stage " << stage.getValue()
-                                      << " does not exist; ZeRO stages are 0, 1, 2, 3";
-  if (module->hasAttr(kStageAttr))
     return emitError(module.getLoc())
-           << "is already partitioned, at stage " << module->getAttr(kStageAttr);
+           << "stage " << stage.getValue()
+           << " does not exist; ZeRO stages are 0, 1, 2, 3";
+  if (module->hasAttr(kStageAttr))
+    return emitError(module.getLoc()) << "is already partitioned, at stage "
+                                      << module->getAttr(kStageAttr);
   if (module.getOps<ParamOp>().empty())
-    return emitError(module.getLoc(), "has no zero.param, so there is nothing to "
-                            "partition; import a model with zero-import, or "
-                            "mark arguments with zero.role");
+    return emitError(module.getLoc(),
+                     "has no zero.param, so there is nothing to "
+                     "partition; import a model with zero-import, or "
+                     "mark arguments with zero.role");
   return success();
 }
 
@@ -59,7 +61,8 @@ FailureOr<Partition> PartitionPass::getPartition() {
   ModuleOp module = getOperation();
   auto grids = module.getOps<shard::GridOp>();
   if (grids.empty())
-    return emitError(module.getLoc(), "has no shard.grid; run zero-annotate first");
+    return emitError(module.getLoc(),
+                     "has no shard.grid; run zero-annotate first");
   shard::GridOp grid = *grids.begin();
   if (std::next(grids.begin()) != grids.end())
     return emitError(module.getLoc(), "has several grids, expected one");

@@ -1,6 +1,7 @@
-//===- Partition.h - stages of the partition -*- C++ -*-===//
+//===- Partition.h - stages of the partition --------------------*- C++ -*-===//
 //
-// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -40,8 +41,8 @@ LogicalResult partitionUpdates(Partition &partition, StepInfo &info);
 /// Gathers sharded parameters before their uses in forward and backward.
 /// `forward` holds the ops of the forward pass.
 void insertGathers(Partition &partition, StepInfo &info,
-                            const llvm::DenseSet<Operation *> &forward,
-                            SymbolTable &symbols);
+                   const llvm::DenseSet<Operation *> &forward,
+                   SymbolTable &symbols);
 
 /// The ops of the forward pass: those that lead to results of the step that
 /// are not made of gradients. Where there is no such result, all ops before

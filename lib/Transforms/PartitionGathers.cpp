@@ -1,6 +1,7 @@
-//===- PartitionGathers.cpp - gathers of stage 3 -*- C++ -*-===//
+//===- PartitionGathers.cpp - gathers of stage 3 --------------------------===//
 //
-// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -56,11 +57,11 @@ llvm::DenseSet<Operation *> zero::findForward(StepInfo &info) {
     if (!afterGradients && !gradients.contains(result))
       forward.insert(producers.begin(), producers.end());
   }
-  bool found = llvm::any_of(forward, [](Operation *op) { return !isa<ReadOp>(op); });
+  bool found =
+      llvm::any_of(forward, [](Operation *op) { return !isa<ReadOp>(op); });
   for (Operation &op : *info.body) {
-    if (found || llvm::any_of(op.getResults(), [&](Value v) {
-          return gradients.contains(v);
-        }))
+    if (found || llvm::any_of(op.getResults(),
+                              [&](Value v) { return gradients.contains(v); }))
       break;
     forward.insert(&op);
   }
@@ -197,8 +198,8 @@ void GatherInserter::run() {
 }
 
 void zero::insertGathers(Partition &partition, StepInfo &info,
-                                  const llvm::DenseSet<Operation *> &forward,
-                                  SymbolTable &symbols) {
+                         const llvm::DenseSet<Operation *> &forward,
+                         SymbolTable &symbols) {
   GatherInserter inserter(partition, info, forward);
   inserter.collect(symbols);
   inserter.run();

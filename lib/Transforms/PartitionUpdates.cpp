@@ -1,6 +1,7 @@
-//===- PartitionUpdates.cpp - gradients and updates -*- C++ -*-===//
+//===- PartitionUpdates.cpp - gradients and updates -----------------------===//
 //
-// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -30,6 +31,8 @@ private:
   void reduceGradients();
   Value reduce(OpBuilder &builder, ParamUpdate &update);
   LogicalResult checkUsers(ParamUpdate &update);
+  RankedTensorType getLocalTypeOf(Value value);
+  void mapReads(OpBuilder &builder, ParamUpdate &update, IRMapping &mapping);
   void moveUpdate(ParamUpdate &update);
   Value toAssigned(OpBuilder &builder, ParamUpdate &update, Value value,
                    StringRef symbol);
@@ -131,6 +134,27 @@ Value UpdatePartitioner::toAssigned(OpBuilder &builder, ParamUpdate &update,
       .getResult(0);
 }
 
+/// The type of `value`'s chunk; states may have another element type than
+/// their parameter.
+RankedTensorType UpdatePartitioner::getLocalTypeOf(Value value) {
+  return getLocalType(getLogicalType(value.getType()), partition.ranks);
+}
+
+/// Maps what the update reads to this rank's chunk of it.
+void UpdatePartitioner::mapReads(OpBuilder &builder, ParamUpdate &update,
+                                 IRMapping &mapping) {
+  ArrayRef<int64_t> shape = update.param.getLogicalType().getShape();
+  for (Operation *op : update.ops)
+    for (Value operand : getUsedValues(op)) {
+      if (!operand.getDefiningOp<ReadOp>() || mapping.contains(operand) ||
+          getLogicalType(operand.getType()).getShape() != shape)
+        continue;
+      mapping.map(operand, LocalOp::create(builder, operand.getLoc(),
+                                           getLocalTypeOf(operand), operand,
+                                           partition.grid));
+    }
+}
+
 /// Copies the update to where its gradient is reduced, on local shapes where
 /// the state is cut, and assigns what it computes.
 void UpdatePartitioner::moveUpdate(ParamUpdate &update) {
@@ -142,31 +166,20 @@ void UpdatePartitioner::moveUpdate(ParamUpdate &update) {
   bool early = reduced && last->isBeforeInBlock(reduced.getDefiningOp());
   OpBuilder builder(early ? info.body->getTerminator() : last.getOperation());
   RankedTensorType whole = update.param.getLogicalType();
+  bool cut = partition.cuts(whole);
   IRMapping mapping;
   if (update.gradient)
     mapping.map(update.gradient, reduced);
-  bool cut = partition.cuts(whole);
-  auto local = cut ? getLocalType(whole, partition.ranks) : whole;
-  // States may have another element type than their parameter.
-  auto localOf = [&](Value value) {
-    Type element = getLogicalType(value.getType()).getElementType();
-    return RankedTensorType::get(local.getShape(), element);
-  };
-  for (Operation *op : update.ops)
-    for (Value operand : getUsedValues(op))
-      if (cut && operand.getDefiningOp<ReadOp>() &&
-          !mapping.contains(operand) &&
-          getLogicalType(operand.getType()).getShape() == whole.getShape())
-        mapping.map(operand, LocalOp::create(builder, operand.getLoc(),
-                                             localOf(operand), operand,
-                                             partition.grid));
-  cloneUpdate(builder, update, mapping, cut ? partition.grid : nullptr, local);
+  if (cut)
+    mapReads(builder, update, mapping);
+  cloneUpdate(builder, update, mapping, cut ? partition.grid : nullptr,
+              cut ? getLocalType(whole, partition.ranks) : whole);
   for (AssignOp assign : update.assigns) {
     Value value = mapping.lookupOrDefault(assign.getValue());
-    // A value that is not computed by the update, such as a constant.
-    if (cut && value.getType() != localOf(value))
-      value = LocalOp::create(builder, assign.getLoc(), localOf(value), value,
-                              partition.grid);
+    // What the update does not compute is still whole: a constant, a read.
+    if (cut && value == assign.getValue())
+      value = LocalOp::create(builder, assign.getLoc(), getLocalTypeOf(value),
+                              value, partition.grid);
     value = toAssigned(builder, update, value, assign.getSymbol());
     AssignOp::create(builder, assign.getLoc(), assign.getSymbolAttr(), value);
     assign.erase();
@@ -196,7 +209,8 @@ Value UpdatePartitioner::sumReplicated(OpBuilder &builder, Operation *sum,
 void UpdatePartitioner::publishSum(Operation *sum, Value partial) {
   OpBuilder builder(sum);
   Value total;
-  for (OpOperand &use : llvm::make_early_inc_range(sum->getResult(0).getUses())) {
+  for (OpOperand &use :
+       llvm::make_early_inc_range(sum->getResult(0).getUses())) {
     if (use.getOwner() == info.body->getTerminator()) {
       use.set(partial);
       info.func.setResultAttr(use.getOperandNumber(), kAcrossAttr,
@@ -233,8 +247,8 @@ LogicalResult UpdatePartitioner::rewireSum(ElementSum sum) {
     return success();
   }
   OpBuilder builder(sum);
-  Value rest = replicated.empty() ? Value()
-                                  : sumReplicated(builder, sum, replicated);
+  Value rest =
+      replicated.empty() ? Value() : sumReplicated(builder, sum, replicated);
   Operation *copy = builder.clone(*sum);
   copy->setOperands(shards);
   Value partial = copy->getResult(0);

@@ -1,6 +1,7 @@
-//===- Release.cpp - zero-release -*- C++ -*-===//
+//===- Release.cpp - zero-release -----------------------------------------===//
 //
-// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -36,12 +37,13 @@ private:
 /// Values gathered from shards at rest; copies assigned to the state stay.
 static bool isGatheredState(Operation *op) {
   if (auto gather = dyn_cast<AllGatherOp>(op))
-    return llvm::any_of(gather.getInputs().getTypes(), llvm::IsaPred<ShardedType>);
+    return llvm::any_of(gather.getInputs().getTypes(),
+                        llvm::IsaPred<ShardedType>);
   auto wait = dyn_cast<WaitOp>(op);
   auto start =
       wait ? wait.getFuture().getDefiningOp<AllGatherStartOp>() : nullptr;
-  return start && llvm::any_of(start.getInputs().getTypes(),
-                               llvm::IsaPred<ShardedType>);
+  return start &&
+         llvm::any_of(start.getInputs().getTypes(), llvm::IsaPred<ShardedType>);
 }
 
 void ReleasePass::releaseIn(Block &body) {

@@ -1,6 +1,7 @@
-//===- StepInfo.cpp - what a step function does with the state -*- C++ -*-===//
+//===- StepInfo.cpp - what a step function does with the state ------------===//
 //
-// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -61,15 +62,15 @@ collectAccesses(StepInfo &info, SymbolTable &symbols,
                              "assigned in the body of the step function");
     if (auto read = dyn_cast<ReadOp>(op)) {
       if (assigns.contains(read.getSymbolAttr().getAttr()))
-        return op->emitOpError() << "reads " << read.getSymbolAttr()
-                                 << " after it was assigned";
+        return op->emitOpError()
+               << "reads " << read.getSymbolAttr() << " after it was assigned";
       info.reads[read.getSymbolAttr().getAttr()].push_back(read);
       return WalkResult::advance();
     }
     auto assign = cast<AssignOp>(op);
     if (!assigns.insert({assign.getSymbolAttr().getAttr(), assign}).second)
-      return op->emitOpError() << "assigns " << assign.getSymbolAttr()
-                               << " a second time";
+      return op->emitOpError()
+             << "assigns " << assign.getSymbolAttr() << " a second time";
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());
@@ -98,7 +99,8 @@ FailureOr<SmallVector<StepInfo>> zero::analyzeSteps(ModuleOp module,
                          return isa<ReadOp, AssignOp>(op)
                                     ? WalkResult::interrupt()
                                     : WalkResult::advance();
-                       }).wasInterrupted();
+                       })
+                       .wasInterrupted();
     if (!touches)
       continue;
     if (!func.getFunctionBody().hasOneBlock())

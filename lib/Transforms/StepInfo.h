@@ -1,6 +1,7 @@
-//===- StepInfo.h - what a step function does with the state -*- C++ -*-===//
+//===- StepInfo.h - what a step function does with the state ----*- C++ -*-===//
 //
-// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//

@@ -1,6 +1,7 @@
-//===- UpdateSlice.cpp - the update of one parameter -*- C++ -*-===//
+//===- UpdateSlice.cpp - the update of one parameter ----------------------===//
 //
-// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -117,9 +118,9 @@ void SliceFinder::collect(Value value) {
     Operation *op = worklist.pop_back_val().getDefiningOp();
     if (!op || !isElementwiseOn(op, shape) || !slice.insert(op))
       continue;
-    llvm::append_range(worklist, llvm::make_filter_range(
-                                     op->getOperands(),
-                                     [&](Value v) { return isWhole(v); }));
+    llvm::append_range(
+        worklist, llvm::make_filter_range(op->getOperands(),
+                                          [&](Value v) { return isWhole(v); }));
   }
 }
 
@@ -197,8 +198,9 @@ LogicalResult SliceFinder::checkOperands() {
         continue;
       InFlightDiagnostic diag =
           update.assigns.front().emitOpError()
-          << "updates @" << update.param.getSymName() << " with a value of type "
-          << operand.getType() << " that depends on one rank's data beside "
+          << "updates @" << update.param.getSymName()
+          << " with a value of type " << operand.getType()
+          << " that depends on one rank's data beside "
           << "the gradient; reduce it over the ranks first";
       diag.attachNote(operand.getLoc()) << "the value is computed here";
       return diag;
@@ -302,11 +304,12 @@ void zero::cloneUpdate(OpBuilder &builder, ParamUpdate &update,
                        RankedTensorType local) {
   RankedTensorType whole = update.param.getLogicalType();
   SmallVector<Operation *> ops(update.ops.begin(), update.ops.end());
-  llvm::sort(ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  llvm::sort(ops,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   for (Operation *op : ops) {
     for (Value operand : getUsedValues(op)) {
-      Type type = grid ? toLocal(operand.getType(), whole, local)
-                       : operand.getType();
+      Type type =
+          grid ? toLocal(operand.getType(), whole, local) : operand.getType();
       if (!mapping.contains(operand) && type != operand.getType())
         mapping.map(operand, makeLocal(builder, operand, type, grid));
     }

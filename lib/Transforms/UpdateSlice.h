@@ -1,6 +1,7 @@
-//===- UpdateSlice.h - the update of one parameter -*- C++ -*-===//
+//===- UpdateSlice.h - the update of one parameter --------------*- C++ -*-===//
 //
-// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -25,9 +26,8 @@ LogicalResult findUpdateSlice(ParamUpdate &update, const StepInfo &info,
 /// Copies the ops of `update` at the builder's insertion point. `mapping`
 /// holds the gradient and the reads; whole tensors become `local` tensors when
 /// `grid` is set: constants are remade, other values are cut with zero.local.
-void cloneUpdate(OpBuilder &builder, ParamUpdate &update,
-                 IRMapping &mapping, FlatSymbolRefAttr grid,
-                 RankedTensorType local);
+void cloneUpdate(OpBuilder &builder, ParamUpdate &update, IRMapping &mapping,
+                 FlatSymbolRefAttr grid, RankedTensorType local);
 
 } // namespace mlir::zero
 

@@ -1,6 +1,7 @@
-//===- Verify.cpp - zero-verify -*- C++ -*-===//
+//===- Verify.cpp - zero-verify -------------------------------------------===//
 //
-// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -98,10 +99,10 @@ LogicalResult Checker::checkReleases() {
       Operation *last = getLastUse(value, release->getBlock());
       if (last && release->isBeforeInBlock(last)) {
         failed = true;
-        InFlightDiagnostic diag =
-            last->emitOpError()
-            << "uses a gathered value of type " << value.getType()
-            << ", or a view of it, after its release";
+        InFlightDiagnostic diag = last->emitOpError()
+                                  << "uses a gathered value of type "
+                                  << value.getType()
+                                  << ", or a view of it, after its release";
         diag.attachNote(release.getLoc()) << "it is released here";
       }
     }
@@ -140,8 +141,8 @@ FailureOr<Across> Checker::transfer(Operation *op) {
     auto param = symbols.lookup<ParamOp>(read.getSymbol());
     return param && param.getBuffer() ? Across::Differs : Across::Same;
   }
-  if (isa<AllReduceOp, ReduceScatterOp, AllReduceStartOp,
-          ReduceScatterStartOp>(op))
+  if (isa<AllReduceOp, ReduceScatterOp, AllReduceStartOp, ReduceScatterStartOp>(
+          op))
     return reduce(op, op->hasAttr("average"),
                   isa<ReduceScatterOp, ReduceScatterStartOp>(op));
   Across in = join(op);
@@ -172,8 +173,8 @@ LogicalResult Checker::checkAssign(AssignOp assign) {
     problem = "depends on one rank's data; its gradient is not reduced";
     break;
   }
-  return assign.emitOpError() << "gives " << assign.getSymbolAttr()
-                              << " a value that " << problem;
+  return assign.emitOpError()
+         << "gives " << assign.getSymbolAttr() << " a value that " << problem;
 }
 
 LogicalResult Checker::checkReductions() {
@@ -213,7 +214,8 @@ LogicalResult Checker::checkMemory() {
     for (Value operand : op->getOperands())
       if (Memory memory = getMemory(operand); memory != Memory::Device) {
         failed = true;
-        op->emitOpError() << "computes on a value in " << stringifyMemory(memory)
+        op->emitOpError() << "computes on a value in "
+                          << stringifyMemory(memory)
                           << " memory; move it with zero.transfer first";
       }
   });

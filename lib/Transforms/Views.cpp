@@ -1,6 +1,7 @@
-//===- Views.cpp - values that may share memory -*- C++ -*-===//
+//===- Views.cpp - values that may share memory ---------------------------===//
 //
-// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
