@@ -418,7 +418,10 @@ LogicalResult ZplanWriter::write(const KernelTarget &target, StringRef kernels,
   out.num_events = events.size();
   out.window_bytes = program.getWindow().value_or(0);
   out.target = "host:" + target.cpu;
-  out.cpu_features.assign(target.features.begin(), target.features.end());
+  // Whether there is a shadow stack is the operating system's choice; no
+  // kernel uses one.
+  llvm::copy_if(target.features, std::back_inserter(out.cpu_features),
+                [](const std::string &feature) { return feature != "shstk"; });
   out.kernels.assign(kernels.begin(), kernels.end());
 
   flatbuffers::FlatBufferBuilder builder(1 << 16);
