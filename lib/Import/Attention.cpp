@@ -116,17 +116,17 @@ static LogicalResult importAttention(NodeContext &c) {
     return c.fail("past keys, past values and padded lengths are not "
                   "supported in training");
   Value q = splitHeads(c, 0, "q_num_heads");
-  Value k = splitHeads(c, 1, "kv_num_heads");
-  Value v = splitHeads(c, 2, "kv_num_heads");
-  if (!q || !k || !v)
+  Value k = q ? splitHeads(c, 1, "kv_num_heads") : Value();
+  Value v = k ? splitHeads(c, 2, "kv_num_heads") : Value();
+  if (!v)
     return failure();
   if (!isa<FloatType>(typeOf(q).getElementType()))
     return c.fail("expects float inputs");
   int64_t heads = shapeOf(q)[1];
   bool joined = c.shape(0)->size() == 3;
   k = repeatHeads(c, k, heads);
-  v = repeatHeads(c, v, heads);
-  if (!k || !v)
+  v = k ? repeatHeads(c, v, heads) : Value();
+  if (!v)
     return failure();
   Value scores = maskedScores(c, q, k);
   if (!scores)

@@ -24,8 +24,8 @@ namespace mlir::zero::onnx_import {
 
 /// The largest tensor the evaluator makes, in elements; and how many elements
 /// it makes for one model in total. Both bound the import of a hostile file.
-constexpr int64_t maxHostElements = int64_t(1) << 25;
-constexpr int64_t maxHostTotal = int64_t(1) << 28;
+constexpr int64_t maxHostElements = int64_t(1) << 24;
+constexpr int64_t maxHostTotal = int64_t(1) << 27;
 
 /// One evaluation: the node, its inputs (null where omitted) and its results.
 struct Evaluation {

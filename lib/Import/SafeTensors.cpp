@@ -19,6 +19,7 @@
 
 using namespace mlir;
 using namespace mlir::zero::onnx_import;
+namespace fs = llvm::sys::fs;
 
 static std::string makeHeader(ArrayRef<NamedTensor> tensors) {
   std::string header;
@@ -46,17 +47,8 @@ static std::string makeHeader(ArrayRef<NamedTensor> tensors) {
   return header;
 }
 
-llvm::Error
-zero::onnx_import::writeSafeTensors(StringRef path,
-                                    std::vector<NamedTensor> tensors) {
-  llvm::stable_sort(tensors, [](const NamedTensor &a, const NamedTensor &b) {
-    return byteSize(a.type) > byteSize(b.type);
-  });
-  llvm::Expected<llvm::sys::fs::TempFile> temporary =
-      llvm::sys::fs::TempFile::create(path + ".tmp-%%%%%%");
-  if (!temporary)
-    return temporary.takeError();
-  llvm::raw_fd_ostream os(temporary->FD, /*shouldClose=*/false);
+static llvm::Error writeAll(llvm::raw_fd_ostream &os,
+                            ArrayRef<NamedTensor> tensors) {
   std::string header = makeHeader(tensors);
   char length[8];
   llvm::support::endian::write64le(length, header.size());
@@ -64,9 +56,30 @@ zero::onnx_import::writeSafeTensors(StringRef path,
   for (const NamedTensor &tensor : tensors)
     os.write(tensor.bytes.data(), tensor.bytes.size());
   os.flush();
-  if (std::error_code code = os.error()) {
-    os.clear_error();
-    return llvm::joinErrors(llvm::errorCodeToError(code), temporary->discard());
+  std::error_code code = os.error();
+  os.clear_error();
+  return llvm::errorCodeToError(code);
+}
+
+llvm::Error
+zero::onnx_import::writeSafeTensors(StringRef path,
+                                    std::vector<NamedTensor> tensors) {
+  llvm::stable_sort(tensors, [](const NamedTensor &a, const NamedTensor &b) {
+    return byteSize(a.type) > byteSize(b.type);
+  });
+  // A device or a pipe is written to, never replaced.
+  fs::file_status status;
+  if (!fs::status(path, status) && !fs::is_regular_file(status)) {
+    std::error_code code;
+    llvm::raw_fd_ostream os(path, code);
+    return code ? llvm::errorCodeToError(code) : writeAll(os, tensors);
   }
+  llvm::Expected<fs::TempFile> temporary =
+      fs::TempFile::create(path + ".tmp-%%%%%%");
+  if (!temporary)
+    return temporary.takeError();
+  llvm::raw_fd_ostream os(temporary->FD, /*shouldClose=*/false);
+  if (llvm::Error error = writeAll(os, tensors))
+    return llvm::joinErrors(std::move(error), temporary->discard());
   return temporary->keep(path);
 }

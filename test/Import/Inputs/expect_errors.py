@@ -17,7 +17,7 @@ import sys
 
 def matches(pattern, text):
     parts = re.split(r"\{\{(.*?)\}\}", pattern)
-    return re.fullmatch("".join(p if i % 2 else re.escape(p) for i, p in enumerate(parts)), text)
+    return re.fullmatch("".join(f"(?:{p})" if i % 2 else re.escape(p) for i, p in enumerate(parts)), text)
 
 
 bad = ran = 0
