@@ -28,9 +28,13 @@ static void pauseCore() {
 #endif
 }
 
+/// Looks before sleeping: about a microsecond. On a busy machine a rank that
+/// spins for longer keeps the one it waits for off the core.
+static constexpr uint32_t looks = 100;
+
 Barrier::Barrier(uint32_t ranks)
     : ranks(ranks),
-      spins(ranks <= std::thread::hardware_concurrency() ? 2000 : 0) {}
+      spins(ranks <= std::thread::hardware_concurrency() ? looks : 0) {}
 
 void Barrier::sleepWhile(uint32_t seen) {
   // Counted before the kernel compares `phase`, and wakeAll() changes `phase`

@@ -81,7 +81,7 @@ TEST(Command, StridedCopyOfEveryWidth) {
     plan.operand(copy, y);
     plan.output(y);
     Running running(plan);
-    uint64_t size = sizeOf(type);
+    uint64_t size = elementBytes(type);
     std::vector<uint8_t> in(4 * size, 0);
     for (uint8_t i = 0; i < 4; ++i)
       in[i * size] = i + 1;

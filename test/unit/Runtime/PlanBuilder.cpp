@@ -27,23 +27,6 @@ const std::vector<uint8_t> &zrt::test::kernelBytes() {
   return bytes;
 }
 
-uint64_t zrt::test::sizeOf(fb::DType dtype) {
-  switch (dtype) {
-  case fb::DType_F64:
-  case fb::DType_I64:
-    return 8;
-  case fb::DType_F32:
-  case fb::DType_I32:
-    return 4;
-  case fb::DType_F16:
-  case fb::DType_BF16:
-  case fb::DType_I16:
-    return 2;
-  default:
-    return 1;
-  }
-}
-
 static int64_t countOf(const std::vector<int64_t> &shape) {
   int64_t count = 1;
   for (int64_t size : shape)
@@ -69,7 +52,7 @@ uint32_t PlanBuilder::buffer(const std::string &name,
   fb::ArenaT &arena = *program.arenas[0];
   buffer->name = name;
   buffer->offset = (arena.bytes + 63) / 64 * 64;
-  buffer->bytes = std::max(countOf(shape), capacity) * sizeOf(dtype);
+  buffer->bytes = std::max(countOf(shape), capacity) * elementBytes(dtype);
   buffer->dtype = dtype;
   buffer->shape = std::move(shape);
   buffer->kind = kind;
@@ -81,7 +64,7 @@ uint32_t PlanBuilder::buffer(const std::string &name,
 uint32_t PlanBuilder::chunkOf(uint32_t whole, int64_t chunk) {
   auto buffer = std::make_unique<fb::BufferT>(*program.buffers[whole]);
   buffer->name += ".chunk";
-  buffer->rank_stride = chunk * sizeOf(buffer->dtype);
+  buffer->rank_stride = chunk * elementBytes(buffer->dtype);
   buffer->bytes = buffer->rank_stride;
   buffer->shape = {chunk};
   program.buffers.push_back(std::move(buffer));

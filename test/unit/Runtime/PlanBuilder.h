@@ -13,7 +13,7 @@
 #ifndef ZERO_TEST_UNIT_RUNTIME_PLANBUILDER_H
 #define ZERO_TEST_UNIT_RUNTIME_PLANBUILDER_H
 
-#include "runtime/zplan_generated.h"
+#include "runtime/core/Layout.h"
 #include "zero-rt/Session.h"
 
 #include <gtest/gtest.h>
@@ -63,8 +63,6 @@ public:
 
   fb::ProgramT program;
 };
-
-uint64_t sizeOf(fb::DType dtype);
 
 /// A session of a program; the test fails if it cannot be made.
 struct Running {
