@@ -94,24 +94,39 @@ LogicalResult zero_tools::compileToZplan(ModuleOp module,
   return zero::writeZplan(module, *target, bytes);
 }
 
-/// "FILE:LINE:COLUMN: " and "node 'NAME': ", as far as the location knows.
+/// The place in a file; the importer numbers an ONNX file's nodes as lines.
+static std::string describeFile(FileLineColLoc location, bool named) {
+  StringRef file = location.getFilename();
+  if (named || !location.getLine())
+    return file.str() + ": ";
+  if (file.ends_with(".onnx"))
+    return file.str() + ": node number " + std::to_string(location.getLine()) +
+           ": ";
+  return file.str() + ":" + std::to_string(location.getLine()) + ":" +
+         std::to_string(location.getColumn()) + ": ";
+}
+
+/// "FILE:LINE:COLUMN: " or "FILE: node 'NAME': ", as far as the location knows.
 static std::string describe(Location location, const std::string &file) {
-  if (auto named = dyn_cast<NameLoc>(location))
-    return describe(named.getChildLoc(), file) + "node '" +
-           named.getName().str() + "': ";
-  if (auto fused = dyn_cast<FusedLoc>(location))
-    if (!fused.getLocations().empty())
-      return describe(fused.getLocations().front(), file);
-  if (auto call = dyn_cast<CallSiteLoc>(location))
-    return describe(call.getCallee(), file);
-  auto line = dyn_cast<FileLineColLoc>(location);
-  if (!line)
-    return file + ": ";
-  std::string text = line.getFilename().str() + ":";
-  if (line.getLine())
-    text += std::to_string(line.getLine()) + ":" +
-            std::to_string(line.getColumn()) + ":";
-  return text + " ";
+  std::string node;
+  bool named = false;
+  while (true) {
+    if (auto name = dyn_cast<NameLoc>(location)) {
+      node = "node '" + name.getName().str() + "': ";
+      named = true;
+      location = name.getChildLoc();
+    } else if (auto call = dyn_cast<CallSiteLoc>(location)) {
+      location = call.getCallee();
+    } else if (auto fused = dyn_cast<FusedLoc>(location);
+               fused && !fused.getLocations().empty()) {
+      location = fused.getLocations().front();
+    } else {
+      break;
+    }
+  }
+  if (auto line = dyn_cast<FileLineColLoc>(location))
+    return describeFile(line, named) + node;
+  return file + ": " + node;
 }
 
 OneLineErrors::OneLineErrors(MLIRContext &context, std::string tool,

@@ -53,7 +53,7 @@ static void addCompileFlags(Flags &flags, RunOptions &options,
                "momentum of sgd (default 0)");
   flags.text("--betas", &raw.betas, "A,B",
              "of adam and adamw (default 0.9,0.999)");
-  flags.number("--eps", &options.epsilon, 0, "E",
+  flags.number("--epsilon", &options.epsilon, 0, "E",
                "of adam and adamw (default 1e-8)");
   flags.number("--weight-decay", &options.weightDecay, 0, "W",
                "(default 0, adamw 0.01)");
