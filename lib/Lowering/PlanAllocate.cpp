@@ -89,7 +89,7 @@ static int64_t gatheredWindow(const LiveRanges &all) {
   for (const auto &[buffer, range] : all)
     if (plan::BufferOp(buffer).getKind() == plan::Kind::Gathered)
       gathered.push_back(range);
-  return maxLiveBytes(gathered, /*alignment=*/1);
+  return maxLiveBytes(gathered);
 }
 
 namespace {

@@ -26,13 +26,11 @@ static bool overlapInTime(const LiveRange &a, const LiveRange &b) {
   return a.first <= b.last && b.first <= a.last;
 }
 
-int64_t mlir::zero::maxLiveBytes(ArrayRef<LiveRange> ranges,
-                                 int64_t alignment) {
+int64_t mlir::zero::maxLiveBytes(ArrayRef<LiveRange> ranges) {
   SmallVector<std::pair<int64_t, int64_t>> events; // time, change
   for (const LiveRange &r : ranges) {
-    int64_t bytes = llvm::alignTo(r.bytes, alignment);
-    events.push_back({r.first, bytes});
-    events.push_back({r.last + 1, -bytes});
+    events.push_back({r.first, r.bytes});
+    events.push_back({r.last + 1, -r.bytes});
   }
   llvm::sort(events); // frees sort before the allocations of the same time
   int64_t live = 0, most = 0;
@@ -81,7 +79,7 @@ static ArenaPlan placeInOrder(ArrayRef<LiveRange> ranges, int64_t alignment,
     Placed p{bestFit(placed, ranges, ranges[i]), 0, i};
     p.end = p.offset + llvm::alignTo(ranges[i].bytes, alignment);
     plan.offsets[i] = p.offset;
-    plan.height = std::max(plan.height, p.end);
+    plan.height = std::max(plan.height, p.offset + ranges[i].bytes);
     placed.insert(llvm::upper_bound(placed, p,
                                     [](const Placed &a, const Placed &b) {
                                       return a.offset < b.offset;
@@ -119,6 +117,6 @@ ArenaPlan mlir::zero::planArena(ArrayRef<LiveRange> ranges,
   attempt(bySize);
   attempt(byLength);
   attempt(byStart);
-  best.lowerBound = maxLiveBytes(ranges, alignment);
+  best.lowerBound = maxLiveBytes(ranges);
   return best;
 }

@@ -32,12 +32,12 @@ struct LiveRange {
 /// Where the buffers lie.
 struct ArenaPlan {
   std::vector<int64_t> offsets; ///< in bytes, one per range, aligned
-  int64_t height = 0;           ///< bytes of the arena
+  int64_t height = 0;           ///< bytes of the arena: the highest end
   int64_t lowerBound = 0;       ///< most bytes alive at one time: no plan is lower
 };
 
-/// Most bytes alive at one time, each range rounded up to `alignment` bytes.
-int64_t maxLiveBytes(llvm::ArrayRef<LiveRange> ranges, int64_t alignment);
+/// Most bytes alive at one time.
+int64_t maxLiveBytes(llvm::ArrayRef<LiveRange> ranges);
 
 /// Places `ranges` at multiples of `alignment` bytes. Deterministic: equal
 /// input gives equal offsets. Takes O(n^2) time for n ranges: each of several
