@@ -130,8 +130,6 @@ LogicalResult ShardedType::verify(function_ref<InFlightDiagnostic()> emitError,
 
 LogicalResult FutureType::verify(function_ref<InFlightDiagnostic()> emitError,
                                  ArrayRef<Type> types) {
-  if (types.empty())
-    return emitError() << "expects at least one awaited type";
   for (Type type : types)
     if (!getLogicalType(type))
       return emitError() << "expects ranked tensors or !zero.sharded, not "

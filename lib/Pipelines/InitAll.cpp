@@ -18,12 +18,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Shard/IR/ShardDialect.h"
-#ifdef ZERO_HAVE_AUTODIFF
 #include "zero/Autodiff/Passes.h"
-#endif
-#ifdef ZERO_HAVE_LOWERING
 #include "zero/Lowering/Passes.h"
-#endif
 #include "zero/Pipelines.h"
 
 using namespace mlir;
@@ -34,12 +30,8 @@ void zero::registerAllDialects(DialectRegistry &registry) {
 }
 
 void zero::registerAllPasses() {
-#ifdef ZERO_HAVE_AUTODIFF
   train::registerZeroAutodiffPasses();
-#endif
   registerZeroTransformsPasses();
-#ifdef ZERO_HAVE_LOWERING
   registerZeroLoweringPasses();
-#endif
   registerZeroPipelines();
 }

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Zero/Zero.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "zero/Transforms/Passes.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -37,7 +37,7 @@ enum class Role { Param, Frozen, Buffer, State, Input, Hyper, Output, Unknown };
 /// Outlines one function.
 class Outliner {
 public:
-  Outliner(FunctionOpInterface func, SymbolTable &symbols)
+  Outliner(func::FuncOp func, SymbolTable &symbols)
       : func(func), symbols(symbols), body(&func.getFunctionBody().front()) {}
 
   LogicalResult run();
@@ -49,7 +49,7 @@ private:
   LogicalResult declare(unsigned index, Role role, StringRef name);
   StringRef getString(DictionaryAttr attrs, StringRef name);
 
-  FunctionOpInterface func;
+  func::FuncOp func;
   SymbolTable &symbols;
   Block *body;
   /// Arguments and results that symbols take the place of.
@@ -75,7 +75,7 @@ static Role parseRole(StringRef role) {
       .Default(Role::Unknown);
 }
 
-static bool hasRoles(FunctionOpInterface func) {
+static bool hasRoles(func::FuncOp func) {
   for (unsigned i = 0; i < func.getNumArguments(); ++i)
     if (func.getArgAttr(i, kRole))
       return true;
@@ -198,17 +198,14 @@ LogicalResult Outliner::run() {
     if (failed(outlineResult(i)))
       return failure();
   body->getTerminator()->eraseOperands(deadResults);
-  if (failed(func.eraseResults(deadResults)) ||
-      failed(func.eraseArguments(deadArguments)))
-    return func.emitOpError("cannot lose arguments or results");
-  return success();
+  return success(succeeded(func.eraseResults(deadResults)) &&
+                 succeeded(func.eraseArguments(deadArguments)));
 }
 
 void OutlineStatePass::runOnOperation() {
   SymbolTable symbols(getOperation());
-  SmallVector<FunctionOpInterface> funcs(
-      getOperation().getOps<FunctionOpInterface>());
-  for (FunctionOpInterface func : funcs) {
+  SmallVector<func::FuncOp> funcs(getOperation().getOps<func::FuncOp>());
+  for (func::FuncOp func : funcs) {
     if (func.isExternal() || !hasRoles(func))
       continue;
     if (!func.getFunctionBody().hasOneBlock()) {
