@@ -141,6 +141,7 @@ void zero::registerKernelPipeline() {
 //===----------------------------------------------------------------------===//
 
 /// A module with copies of the kernels of `module`; `names` gets their names.
+/// The copies are called NAME.body, which no function of libm is.
 static OwningOpRef<ModuleOp> cloneKernels(ModuleOp module,
                                           SmallVectorImpl<std::string> &names) {
   OwningOpRef<ModuleOp> copy(ModuleOp::create(module.getLoc()));
@@ -149,6 +150,7 @@ static OwningOpRef<ModuleOp> cloneKernels(ModuleOp module,
       continue;
     func::FuncOp clone = func.clone();
     clone.setPublic();
+    clone.setName((func.getName() + ".body").str());
     copy->push_back(clone);
     names.push_back(func.getName().str());
   }

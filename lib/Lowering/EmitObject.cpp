@@ -14,6 +14,7 @@
 #include "EmitObject.h"
 
 #include "llvm/ADT/SmallString.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
@@ -110,9 +111,8 @@ createMachine(const KernelTarget &target, Location loc) {
 
 /// Makes `body`, a function of pointers, internal and adds the entry
 /// `void name(void **buffers)` that calls it.
-static void addEntry(llvm::Module &module, llvm::Function &body) {
-  std::string name = body.getName().str();
-  body.setName(name + ".body");
+static void addEntry(llvm::Module &module, llvm::Function &body,
+                     StringRef name) {
   body.setLinkage(llvm::GlobalValue::InternalLinkage);
   // Inlining would turn noalias arguments into metadata, which costs compile
   // time and vectorizes less.
@@ -135,10 +135,19 @@ static void addEntry(llvm::Module &module, llvm::Function &body) {
   b.CreateRetVoid();
 }
 
-static void prepareFunctions(llvm::Module &module, ArrayRef<std::string> names,
-                             const KernelTarget &target) {
-  for (const std::string &name : names)
-    addEntry(module, *module.getFunction(name));
+static LogicalResult prepareFunctions(llvm::Module &module,
+                                      ArrayRef<std::string> names,
+                                      const KernelTarget &target,
+                                      Location loc) {
+  llvm::TargetLibraryInfoImpl library(module.getTargetTriple());
+  for (const std::string &name : names) {
+    // Calls of that function would end up in the kernel.
+    llvm::LibFunc function;
+    if (library.getLibFunc(name, function))
+      return emitError(loc) << "kernel '" << name
+                            << "' has the name of a function of libc or libm";
+    addEntry(module, *module.getFunction(name + ".body"), name);
+  }
   bool wide = llvm::is_contained(target.features, "avx512f");
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
@@ -148,6 +157,7 @@ static void prepareFunctions(llvm::Module &module, ArrayRef<std::string> names,
     function.addFnAttr("prefer-vector-width", wide ? "512" : "256");
     function.addFnAttr(llvm::Attribute::NoUnwind);
   }
+  return success();
 }
 
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
@@ -262,7 +272,8 @@ LogicalResult zero::emitSharedObject(llvm::Module &module,
     return failure();
   module.setTargetTriple(llvm::Triple(kTriple));
   module.setDataLayout(machine->createDataLayout());
-  prepareFunctions(module, names, target);
+  if (failed(prepareFunctions(module, names, target, loc)))
+    return failure();
   optimize(module, *machine);
   llvm::SmallVector<char, 0> object;
   if (failed(emitObject(module, *machine, loc, object)))

@@ -21,9 +21,9 @@ class Module;
 
 namespace mlir::zero {
 
-/// Optimizes `module` for `target`, gives each function of `names` (pointers
-/// to buffers in, nothing out) the signature `void (void **)`, and links an ELF
-/// shared object. Errors are emitted at `loc`.
+/// Optimizes `module` for `target`, adds to each function NAME.body of `names`
+/// (pointers to buffers in, nothing out) an entry `void NAME(void **)`, and
+/// links an ELF shared object. Errors are emitted at `loc`.
 LogicalResult emitSharedObject(llvm::Module &module,
                                llvm::ArrayRef<std::string> names,
                                const KernelTarget &target, Location loc,

@@ -213,8 +213,16 @@ static Value sliceOperand(OpBuilder &b, tensor::ExtractSliceOp slice,
                           const llvm::SmallBitVector &dropped) {
   SmallVector<OpFoldResult> offsets, sizes, strides;
   SmallVector<int64_t> shape;
-  for (unsigned i = 0; i < map.getNumResults(); ++i) {
-    unsigned dim = *resultMap.getResultPosition(map.getResult(i));
+  for (AffineExpr expr : map.getResults()) {
+    std::optional<unsigned> position = resultMap.getResultPosition(expr);
+    if (!position) { // Broadcast: always element 0.
+      offsets.push_back(b.getIndexAttr(0));
+      sizes.push_back(b.getIndexAttr(1));
+      strides.push_back(b.getIndexAttr(1));
+      shape.push_back(1);
+      continue;
+    }
+    unsigned dim = *position;
     offsets.push_back(slice.getMixedOffsets()[dim]);
     sizes.push_back(slice.getMixedSizes()[dim]);
     strides.push_back(slice.getMixedStrides()[dim]);
@@ -233,13 +241,13 @@ static AffineMap dropLoops(AffineMap map, AffineMap resultMap,
   MLIRContext *context = map.getContext();
   SmallVector<AffineExpr> exprs;
   for (AffineExpr expr : map.getResults()) {
-    unsigned dim = *resultMap.getResultPosition(expr);
-    if (dropped[dim])
+    std::optional<unsigned> dim = resultMap.getResultPosition(expr);
+    if (dim && dropped[*dim])
       continue;
     unsigned loop = 0;
-    for (unsigned i = 0; i < dim; ++i)
+    for (unsigned i = 0; dim && i < *dim; ++i)
       loop += !dropped[i];
-    exprs.push_back(getAffineDimExpr(loop, context));
+    exprs.push_back(dim ? getAffineDimExpr(loop, context) : expr);
   }
   return AffineMap::get(dropped.size() - dropped.count(), 0, exprs, context);
 }
@@ -254,7 +262,7 @@ static bool canSlice(linalg::GenericOp op) {
          op.getNumParallelLoops() == op.getNumLoops() &&
          op.getMatchingIndexingMap(op.getDpsInitOperand(0)).isPermutation() &&
          llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) {
-           return map.isProjectedPermutation();
+           return map.isProjectedPermutation(/*allowZeroInResults=*/true);
          });
 }
 

@@ -19,6 +19,7 @@
 #include "dialects/Zero/Zero.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -80,8 +81,23 @@ static bool movesElements(Operation *op) {
   return isa<train::BroadcastOp, train::TransposeOp, train::SliceOp>(op);
 }
 
+/// A reshape that splits dimensions of a slice: a view of the slice's operand
+/// inside of a kernel, while outside the slice would have to be copied first.
+static bool splitsSlice(Operation *op) {
+  auto reshape = dyn_cast<train::ReshapeOp>(op);
+  if (!reshape)
+    return false;
+  auto slice = reshape.getInput().getDefiningOp<train::SliceOp>();
+  auto from = cast<RankedTensorType>(reshape.getInput().getType());
+  RankedTensorType to = getResultType(op);
+  return slice && slice->hasOneUse() && isKernelOp(slice) &&
+         from.getRank() < to.getRank() &&
+         getReassociationIndicesForReshape(from, to).has_value();
+}
+
 static bool isMap(Operation *op) {
-  return op->getNumResults() == 1 && (isElementwise(op) || movesElements(op));
+  return op->getNumResults() == 1 &&
+         (isElementwise(op) || movesElements(op) || splitsSlice(op));
 }
 
 //===----------------------------------------------------------------------===//
@@ -141,7 +157,9 @@ static bool canFuse(Operation *producer, OpOperand &operand) {
     return false;
   int64_t count = countElements(producer->getResult(0));
   // A slice is a view: it is read in place by whatever works on tensors.
-  bool isView = isa<train::SliceOp>(producer);
+  bool isView = isa<train::SliceOp>(producer) || splitsSlice(producer);
+  if (splitsSlice(consumer))
+    return isView;
   if (isElementwise(consumer) || isa<train::TransposeOp>(consumer))
     return count == countElements(consumer->getResult(0));
   if (isReduction(consumer))
@@ -191,7 +209,7 @@ bool Grouping::mayShare(Operation *producer, const Group &group) {
 bool Grouping::mayJoin(Operation *producer, const Group &group) {
   if (!producer || producer->getBlock() != &block ||
       group.contains(producer) || grouped.contains(producer) ||
-      !isKernelOp(producer))
+      !(isKernelOp(producer) || splitsSlice(producer)))
     return false;
   bool inside = true;
   for (OpOperand &use : producer->getUses()) {

@@ -116,33 +116,57 @@ static bool canMergeLoops(linalg::GenericOp op) {
   return op.hasPureBufferSemantics() && !op.hasIndexSemantics() &&
          llvm::all_of(op->getOperands(), [](Value operand) {
            auto type = dyn_cast<MemRefType>(operand.getType());
-           return type && type.hasStaticShape() && type.getLayout().isIdentity();
+           return !type || type.hasStaticShape();
          }) &&
          llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) {
-           return map.isProjectedPermutation();
+           return map.isProjectedPermutation(/*allowZeroInResults=*/true);
          });
 }
 
-/// The operand with the dimensions of each group collapsed, and its map.
-static std::pair<Value, AffineMap>
-mergeOperand(OpBuilder &b, Location loc, Value operand, AffineMap map,
-             ArrayRef<ReassociationIndices> groups) {
+namespace {
+/// An operand's dimensions when loops are merged, and its indexing map then.
+struct MergedOperand {
+  SmallVector<ReassociationIndices> dims;
+  AffineMap map;
+};
+} // namespace
+
+static MergedOperand mergeMap(AffineMap map,
+                              ArrayRef<ReassociationIndices> groups) {
+  MLIRContext *context = map.getContext();
   SmallVector<AffineExpr> exprs;
-  SmallVector<ReassociationIndices> collapse;
+  MergedOperand merged;
   for (unsigned position = 0; position < map.getNumResults();) {
-    unsigned dim = map.getDimPosition(position);
-    const auto *group = llvm::find_if(
-        groups, [&](const ReassociationIndices &g) { return g.front() == dim; });
-    exprs.push_back(b.getAffineDimExpr(group - groups.begin()));
-    collapse.emplace_back();
-    for (size_t i = 0; i < group->size(); ++i)
-      collapse.back().push_back(position++);
+    size_t width = 1;
+    AffineExpr expr = map.getResult(position);
+    // Where an operand is broadcast its map is 0 and stays so.
+    if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+      const auto *group =
+          llvm::find_if(groups, [&](const ReassociationIndices &g) {
+            return g.front() == dim.getPosition();
+          });
+      expr = getAffineDimExpr(group - groups.begin(), context);
+      width = group->size();
+    }
+    exprs.push_back(expr);
+    merged.dims.emplace_back();
+    for (size_t i = 0; i < width; ++i)
+      merged.dims.back().push_back(position++);
   }
-  AffineMap merged =
-      AffineMap::get(groups.size(), 0, exprs, operand.getContext());
-  if (collapse.size() == map.getNumResults())
-    return {operand, merged};
-  return {memref::CollapseShapeOp::create(b, loc, operand, collapse), merged};
+  merged.map = AffineMap::get(groups.size(), 0, exprs, context);
+  return merged;
+}
+
+/// Scalars and what keeps its dimensions stay as they are.
+static bool isUnchanged(Value operand, const MergedOperand &merged) {
+  auto type = dyn_cast<MemRefType>(operand.getType());
+  return !type || merged.dims.size() == static_cast<size_t>(type.getRank());
+}
+
+static bool canCollapse(Value operand, const MergedOperand &merged) {
+  return isUnchanged(operand, merged) ||
+         memref::CollapseShapeOp::isGuaranteedCollapsible(
+             cast<MemRefType>(operand.getType()), merged.dims);
 }
 
 static void mergeLoops(linalg::GenericOp op) {
@@ -151,15 +175,21 @@ static void mergeLoops(linalg::GenericOp op) {
   SmallVector<ReassociationIndices> groups = findMergeable(op);
   if (groups.size() == op.getNumLoops())
     return;
+  SmallVector<MergedOperand> operands;
+  for (OpOperand &operand : op->getOpOperands()) {
+    operands.push_back(mergeMap(op.getMatchingIndexingMap(&operand), groups));
+    if (!canCollapse(operand.get(), operands.back()))
+      return;
+  }
   IRRewriter b(op);
   SmallVector<Value> inputs, outputs;
   SmallVector<AffineMap> maps;
-  for (OpOperand &operand : op->getOpOperands()) {
-    auto [value, map] =
-        mergeOperand(b, op.getLoc(), operand.get(),
-                     op.getMatchingIndexingMap(&operand), groups);
+  for (auto [operand, merged] : llvm::zip(op->getOpOperands(), operands)) {
+    Value value = operand.get();
+    if (!isUnchanged(value, merged))
+      value = memref::CollapseShapeOp::create(b, op.getLoc(), value, merged.dims);
     (op.isDpsInput(&operand) ? inputs : outputs).push_back(value);
-    maps.push_back(map);
+    maps.push_back(merged.map);
   }
   SmallVector<utils::IteratorType> kinds;
   for (const ReassociationIndices &group : groups)

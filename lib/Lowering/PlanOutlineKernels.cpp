@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "JoinPads.h"
 #include "KernelGroups.h"
 #include "zero/Lowering/Kernels.h"
 #include "zero/Lowering/Passes.h"
@@ -138,8 +139,8 @@ static StringRef getMnemonic(Operation *op) {
   return op->getName().stripDialect();
 }
 
-/// The ops' names and the shape of the first result: add_gelu_8x128.
-static std::string getName(const KernelGroup &group, Value output) {
+/// The ops' names and the shape of the root's first result: add_gelu_8x128.
+static std::string getName(const KernelGroup &group) {
   SmallVector<StringRef> names;
   for (Operation *op : group.ops)
     if (names.empty() || names.back() != getMnemonic(op))
@@ -149,11 +150,11 @@ static std::string getName(const KernelGroup &group, Value output) {
   std::string name;
   llvm::raw_string_ostream os(name);
   llvm::interleave(names, os, "_");
-  auto type = cast<RankedTensorType>(output.getType());
-  if (type.getRank() > 0) {
-    os << "_";
-    llvm::interleave(type.getShape(), os, "x");
-  }
+  auto type = cast<RankedTensorType>(group.root()->getResult(0).getType());
+  os << "_";
+  if (type.getRank() == 0)
+    os << "scalar";
+  llvm::interleave(type.getShape(), os, "x");
   std::replace(name.begin(), name.end(), '.', '_');
   return name;
 }
@@ -263,8 +264,7 @@ LogicalResult Outliner::outline(const KernelGroup &group) {
     return root->emitOpError("cannot become a kernel: it has no result");
   if (failed(verifyInterface(root, interface)))
     return failure();
-  func::FuncOp kernel = share(build(group, interface),
-                              getName(group, interface.outputs.back()));
+  func::FuncOp kernel = share(build(group, interface), getName(group));
   OpBuilder b(root);
   auto dispatch = plan::DispatchOp::create(
       b, root->getLoc(), kernel.getFunctionType().getResults(),
@@ -280,6 +280,7 @@ LogicalResult Outliner::outline(const KernelGroup &group) {
 
 LogicalResult Outliner::run() {
   Block &block = step.getBody().front();
+  joinPads(block);
   for (const KernelGroup &group : findKernelGroups(block))
     if (failed(outline(group)))
       return failure();

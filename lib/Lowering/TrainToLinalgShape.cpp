@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
 
 using namespace mlir;
 using namespace mlir::zero;
@@ -33,29 +34,27 @@ static SmallVector<OpFoldResult> getIndexAttrs(OpBuilder &b,
   return attrs;
 }
 
+/// A reshape that only joins or only splits dimensions is a view even of a
+/// strided tensor; others go by way of one dimension.
 static SmallVector<Value> lowerReshape(OpBuilder &b, train::ReshapeOp op) {
   Location loc = op.getLoc();
   RankedTensorType from = getTensorType(op.getInput()), to = getResultType(op);
   Value value = op.getInput();
-  auto all = [](int64_t rank) {
-    SmallVector<ReassociationIndices> group;
-    if (rank > 0)
-      group.emplace_back(llvm::to_vector(llvm::seq<int64_t>(0, rank)));
-    return group;
-  };
-  // By way of one dimension; the canonicalizer folds what it can.
-  if (from.getRank() != 1)
-    value = from.getRank() == 0
-                ? Value(tensor::ExpandShapeOp::create(
-                      b, loc, RankedTensorType::get({1}, from.getElementType()),
-                      value, all(0)))
-                : Value(tensor::CollapseShapeOp::create(b, loc, value,
-                                                        all(from.getRank())));
-  if (to.getRank() == 0)
-    return {tensor::CollapseShapeOp::create(b, loc, to, value, all(0))};
-  if (to.getRank() == 1)
+  if (from == to)
     return {value};
-  return {tensor::ExpandShapeOp::create(b, loc, to, value, all(to.getRank()))};
+  auto groups = getReassociationIndicesForReshape(from, to);
+  if (groups && from.getRank() < to.getRank())
+    return {tensor::ExpandShapeOp::create(b, loc, to, value, *groups)};
+  if (groups && from.getRank() > to.getRank())
+    return {tensor::CollapseShapeOp::create(b, loc, to, value, *groups)};
+  auto all = [](int64_t rank) {
+    ReassociationIndices dims;
+    llvm::append_range(dims, llvm::seq<int64_t>(0, rank));
+    return SmallVector<ReassociationIndices>{dims};
+  };
+  Value flat =
+      tensor::CollapseShapeOp::create(b, loc, value, all(from.getRank()));
+  return {tensor::ExpandShapeOp::create(b, loc, to, flat, all(to.getRank()))};
 }
 
 static SmallVector<Value> lowerBroadcast(OpBuilder &b, train::BroadcastOp op) {

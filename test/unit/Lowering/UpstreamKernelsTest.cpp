@@ -181,3 +181,14 @@ TEST(UpstreamKernels, BadTiesAreErrors) {
     })");
   EXPECT_EQ(missing.error(), "'func.func' op ties 0 results but has 1");
 }
+
+TEST(UpstreamKernels, NameOfALibraryFunctionIsAnError) {
+  Kernels kernels(R"(
+    func.func @exp(%x: tensor<3xf64>) -> tensor<3xf64>
+        attributes {plan.kernel} {
+      %0 = math.exp %x : tensor<3xf64>
+      return %0 : tensor<3xf64>
+    })");
+  EXPECT_EQ(kernels.error(), "kernel 'exp' has the name of a function of libc "
+                             "or libm");
+}
