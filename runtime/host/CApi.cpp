@@ -240,9 +240,9 @@ uint64_t zrt_program_planned_bytes(const zrt_program *program,
 }
 
 uint64_t zrt_program_kind_bytes(const zrt_program *program, zrt_kind kind,
-                                uint64_t *padding_times_ranks) {
+                                uint64_t *paddingTimesRanks) {
   uint64_t ignored;
-  uint64_t &out = padding_times_ranks ? *padding_times_ranks : ignored;
+  uint64_t &out = paddingTimesRanks ? *paddingTimesRanks : ignored;
   out = 0;
   return program ? program->program->kindBytes(fb::Kind(kind), out) : 0;
 }

@@ -82,15 +82,15 @@ std::string libraryCallKey(const Command &command);
 /// A library call on one rank's addresses.
 class BoundCall {
 public:
-  BoundCall(std::shared_ptr<const LibraryCall> call,
-            std::vector<uint8_t *> operands, uint8_t *scratch,
+  BoundCall(std::shared_ptr<const LibraryCall> boundCall,
+            std::vector<uint8_t *> addresses, uint8_t *scratch,
             const dnnl::engine &engine);
 
   void run(dnnl::stream &stream);
 
 private:
   uint8_t *address(const Place &place) const;
-  void runLoop(size_t step, dnnl::stream &stream);
+  void runLoop(size_t index, dnnl::stream &stream);
 
   std::shared_ptr<const LibraryCall> call;
   std::vector<uint8_t *> operands;

@@ -34,7 +34,7 @@ namespace zrt::host {
 
 class Session {
 public:
-  Session(std::shared_ptr<const Program> program,
+  Session(std::shared_ptr<const Program> loaded,
           const zrt_session_options &options);
   ~Session();
 
@@ -51,7 +51,7 @@ public:
   void commandMs(uint32_t rank, double *ms, uint64_t count) const;
 
 private:
-  void prepareCalls(uint32_t threads);
+  void prepareCalls(uint32_t threadCount);
   std::vector<Collective> makeCollectives() const;
   void fillInitialValues();
   void checkInputsSet();
@@ -61,7 +61,7 @@ private:
                      uint64_t bytes) const;
   void endThreads();
   void runRank(uint32_t rank);
-  void threadMain(uint32_t rank, uint32_t threads);
+  void threadMain(uint32_t rank, uint32_t threadCount);
   void recordError(const std::string &message);
 
   std::shared_ptr<const Program> program;

@@ -32,7 +32,7 @@ private:
     int64_t size;
     int64_t from, to; // strides in bytes
   };
-  void copyDim(size_t dim, const uint8_t *from, uint8_t *to) const;
+  void copyDim(size_t index, const uint8_t *from, uint8_t *to) const;
   template <typename T>
   void copyElements(const Dim &dim, const uint8_t *from, uint8_t *to) const;
 

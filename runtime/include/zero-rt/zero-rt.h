@@ -39,6 +39,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// The names and the declarations are C's.
+// NOLINTBEGIN(readability-identifier-naming, modernize-use-using)
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -320,5 +323,7 @@ zrt_status zrt_session_command_ms(const zrt_session *session, uint32_t rank,
 #ifdef __cplusplus
 }
 #endif
+
+// NOLINTEND(readability-identifier-naming, modernize-use-using)
 
 #endif // ZERO_RT_ZERO_RT_H

@@ -195,7 +195,7 @@ TEST(Convolution, OtherDimensions) {
 }
 
 TEST(Convolution, Errors) {
-  auto errorOf = [](Case c, const std::string &callee = "conv") {
+  auto errorOf = [](const Case &c, const std::string &callee = "conv") {
     return sessionError(planOf(c, callee, c.x(), c.w(), {2, 4, 5, 4}));
   };
   Case c = cases[0];

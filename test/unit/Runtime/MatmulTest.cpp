@@ -39,7 +39,7 @@ struct Tensor {
   }
 };
 
-Tensor plain(Sizes sizes) {
+Tensor plain(const Sizes &sizes) {
   Tensor tensor{sizes, sizes, 0};
   int64_t stride = 1;
   for (size_t dim = sizes.size(); dim-- > 0; stride *= sizes[dim])
@@ -47,7 +47,8 @@ Tensor plain(Sizes sizes) {
   return tensor;
 }
 
-Tensor transposed(Sizes sizes) {
+Tensor transposed(const Sizes &shape) {
+  Sizes sizes = shape;
   std::swap(sizes[sizes.size() - 1], sizes[sizes.size() - 2]);
   Tensor tensor = plain(sizes);
   std::swap(tensor.sizes.end()[-1], tensor.sizes.end()[-2]);
@@ -56,7 +57,7 @@ Tensor transposed(Sizes sizes) {
 }
 
 /// Every second element: no dimension is consecutive.
-Tensor spread(Sizes sizes) {
+Tensor spread(const Sizes &sizes) {
   Tensor tensor = plain(sizes);
   for (int64_t &stride : tensor.strides)
     stride *= 2;
@@ -135,7 +136,7 @@ void check(const std::string &name, const Product &product) {
 } // namespace
 
 TEST(Matmul, EveryOrientation) {
-  using Make = Tensor (*)(Sizes);
+  using Make = Tensor (*)(const Sizes &);
   const Make forms[] = {plain, transposed, spread};
   const char *const names[] = {"plain", "transposed", "spread"};
   for (int a = 0; a < 3; ++a)

@@ -148,7 +148,7 @@ void PlanBuilder::attr(fb::CommandT &command, const std::string &name,
 }
 
 fb::CommandT &PlanBuilder::launch(const std::string &kernel,
-                                  std::vector<uint32_t> buffers) {
+                                  const std::vector<uint32_t> &buffers) {
   if (program.kernels.empty())
     program.kernels = kernelBytes();
   fb::CommandT &added = command(fb::Op_Launch, kernel);

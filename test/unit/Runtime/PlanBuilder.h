@@ -54,7 +54,7 @@ public:
   void attr(fb::CommandT &command, const std::string &name,
             std::vector<int64_t> ints);
   fb::CommandT &launch(const std::string &kernel,
-                       std::vector<uint32_t> buffers);
+                       const std::vector<uint32_t> &buffers);
   fb::CommandT &collective(fb::Op op, uint32_t source, uint32_t target,
                            int64_t elements, int64_t chunk,
                            bool average = false);
