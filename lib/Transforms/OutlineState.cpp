@@ -63,8 +63,13 @@ public:
 };
 } // namespace
 
-static Role parseRole(StringRef role) {
-  return llvm::StringSwitch<Role>(role)
+/// The role that `attrs` names, or `otherwise` where they name none.
+static Role parseRole(DictionaryAttr attrs, Role otherwise) {
+  Attribute attr = attrs ? attrs.get(kRole) : nullptr;
+  if (!attr)
+    return otherwise;
+  auto role = dyn_cast<StringAttr>(attr);
+  return llvm::StringSwitch<Role>(role ? role.getValue() : "")
       .Case("param", Role::Param)
       .Case("frozen", Role::Frozen)
       .Case("buffer", Role::Buffer)
@@ -135,7 +140,10 @@ LogicalResult Outliner::declare(unsigned index, Role role, StringRef name) {
 
 LogicalResult Outliner::outlineArgument(unsigned index) {
   DictionaryAttr attrs = func.getArgAttrDict(index);
-  Role role = parseRole(getString(attrs, kRole));
+  // Said already in the words of a step function.
+  if (attrs && (attrs.get(kInputAttr) || attrs.get(kHyperAttr)))
+    return success();
+  Role role = parseRole(attrs, Role::Input);
   std::string name = getString(attrs, kName).str();
   if (name.empty())
     name = ("arg" + Twine(index)).str();
@@ -157,7 +165,9 @@ LogicalResult Outliner::outlineArgument(unsigned index) {
 
 LogicalResult Outliner::outlineResult(unsigned index) {
   DictionaryAttr attrs = func.getResultAttrDict(index);
-  Role role = parseRole(getString(attrs, kRole));
+  if (attrs && attrs.get(kOutputAttr))
+    return success();
+  Role role = parseRole(attrs, Role::Output);
   StringRef of = getString(attrs, kOf);
   MLIRContext *context = func.getContext();
   if (role == Role::Output) {

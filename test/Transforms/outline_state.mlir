@@ -37,3 +37,13 @@ func.func @step(
 func.func @other(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %x : tensor<4xf32>
 }
+
+// Without a role an argument is data and a result an output; what says so already
+// stays as it is.
+// CHECK: zero.param @w : tensor<4xf32>
+// CHECK: func.func @few(%{{.*}}: tensor<4xf32> {zero.input = "arg1"}, %{{.*}}: f32 {zero.hyper = "lr"}) -> (tensor<4xf32> {zero.across = "mean", zero.output = "output1"})
+func.func @few(%w: tensor<4xf32> {zero.role = "param", zero.name = "w"}, %x: tensor<4xf32>, %lr: f32 {zero.hyper = "lr"})
+    -> (tensor<4xf32> {zero.role = "param", zero.of = "w"}, tensor<4xf32>) {
+  %n = arith.addf %w, %x : tensor<4xf32>
+  return %n, %x : tensor<4xf32>, tensor<4xf32>
+}

@@ -1,8 +1,9 @@
 // Roles that cannot be.
 // RUN: zero-opt %s --split-input-file --zero-outline-state --verify-diagnostics
 
-// expected-error @below {{argument 1 has zero.role ''; expects param, frozen, buffer, state, input or hyper}}
-func.func @step(%w: tensor<4xf32> {zero.role = "param"}, %x: tensor<4xf32>) {
+// A role is a string.
+// expected-error @below {{argument 0 has zero.role ''; expects param, frozen, buffer, state, input or hyper}}
+func.func @step(%w: tensor<4xf32> {zero.role = 1 : i64}) {
   return
 }
 
@@ -36,8 +37,8 @@ func.func @step(%m: tensor<4xf32> {zero.role = "state", zero.name = "m", zero.of
 
 // -----
 
-// expected-error @below {{result 0 has zero.role ''; expects param, state, buffer or output}}
-func.func @step(%w: tensor<4xf32> {zero.role = "param"}) -> tensor<4xf32> {
+// expected-error @below {{result 0 has zero.role 'input'; expects param, state, buffer or output}}
+func.func @step(%w: tensor<4xf32> {zero.role = "param"}) -> (tensor<4xf32> {zero.role = "input"}) {
   return %w : tensor<4xf32>
 }
 

@@ -37,9 +37,10 @@ def ZeroOutlineStatePass : Pass<"zero-outline-state", "::mlir::ModuleOp"> {
 
     `zero.name` names an argument or output (default `arg0`, `output0`, by
     position); `zero.unit` gives a parameter its layer, `zero.across` an
-    output's meaning over ranks (default `"mean"`). A function without
-    `zero.role` is left alone; in one that has it, every argument and result
-    needs a role. A state starts as zeros, a parameter as its caller says.
+    output's meaning over ranks (default `"mean"`). A function that has no
+    argument with `zero.role` is left alone; in others, an argument without it
+    is an input and a result without it an output. A state starts as zeros, a
+    parameter as the caller says.
 
     ```mlir
     func.func @step(%w: tensor<10x4xf32> {zero.role = "param", zero.name = "w"},
