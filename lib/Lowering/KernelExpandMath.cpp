@@ -15,6 +15,7 @@
 #include "zero/Lowering/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -35,10 +36,15 @@ struct KernelExpandMath : zero::impl::KernelExpandMathBase<KernelExpandMath> {
     if (!func->hasAttr(kKernelAttr))
       return;
     auto approximated = [](StringRef name) {
-      return llvm::is_contained({"exp", "log", "tanh", "erf", "expm1", "log1p"},
+      return llvm::is_contained({"math.exp", "math.log", "math.tanh",
+                                 "math.erf", "math.expm1", "math.log1p"},
                                 name);
     };
     RewritePatternSet patterns(&getContext());
+    // Not all that arith can expand: minimum and maximum are instructions.
+    arith::populateCeilFloorDivExpandOpsPatterns(patterns);
+    // Powers of constant exponents are products and roots.
+    populateMathAlgebraicSimplificationPatterns(patterns);
     populateMathF32ExpansionPatterns(patterns, approximated);
     populateMathPolynomialApproximationPatterns(patterns, approximated);
     if (failed(applyPatternsGreedily(func, std::move(patterns))))
