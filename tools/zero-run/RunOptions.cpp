@@ -36,7 +36,7 @@ struct RawOptions {
 } // namespace
 
 static const char *const compileFlagNames[] = {
-    "--loss",         "--optimizer", "--momentum", "--betas", "--eps",
+    "--loss",         "--optimizer", "--momentum", "--betas", "--epsilon",
     "--weight-decay", "--nesterov",  "--dim",      "--train", "--freeze"};
 
 static void addCompileFlags(Flags &flags, RunOptions &options,
