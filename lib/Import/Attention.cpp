@@ -33,8 +33,7 @@ static Value splitHeads(NodeContext &c, unsigned i, StringRef headsAttr) {
                    << headsAttr << "' that divides its last dimension";
     return {};
   }
-  Value split =
-      c.reshape(value, {shape[0], shape[1], heads, shape[2] / heads});
+  Value split = c.reshape(value, {shape[0], shape[1], heads, shape[2] / heads});
   return split ? c.transpose(split, {0, 2, 1, 3}) : Value();
 }
 
@@ -103,9 +102,8 @@ static Value maskedScores(NodeContext &c, Value q, Value k) {
       c.node.error() << "its causal mask is too large to import";
       return {};
     }
-    HostTensor mask =
-        causalMask(shape[2], shape[3],
-                   *dtypeFromType(typeOf(scores).getElementType()));
+    HostTensor mask = causalMask(
+        shape[2], shape[3], *dtypeFromType(typeOf(scores).getElementType()));
     scores = c.emit<train::AddOp>({scores, c.constant(mask)});
   }
   return scores && c.has(3) ? addMask(c, scores) : scores;
@@ -137,8 +135,7 @@ static LogicalResult importAttention(NodeContext &c) {
     return c.result(result);
   SmallVector<int64_t> shape(shapeOf(result));
   result = c.transpose(result, {0, 2, 1, 3});
-  return c.result(
-      c.reshape(result, {shape[0], shape[2], shape[1] * shape[3]}));
+  return c.result(c.reshape(result, {shape[0], shape[2], shape[1] * shape[3]}));
 }
 
 void zero::onnx_import::addAttentionHandlers(HandlerTable &table) {

@@ -217,10 +217,10 @@ static LogicalResult importConv(NodeContext &c) {
   if (c.has(2) && !(c.host(2) && isZero(*c.host(2))))
     operands.push_back(c.value(2));
   return c.result(c.emit<train::ConvOp>(
-      operands, {c.list("strides", window->strides),
-                 c.list("pads", window->pads),
-                 c.list("dilations", window->dilations),
-                 c.integer("group", c.node.intAttr("group", 1))}));
+      operands,
+      {c.list("strides", window->strides), c.list("pads", window->pads),
+       c.list("dilations", window->dilations),
+       c.integer("group", c.node.intAttr("group", 1))}));
 }
 
 //===----------------------------------------------------------------------===//
@@ -271,8 +271,7 @@ static LogicalResult importMaxPool(NodeContext &c) {
   auto window = readPool(c, input);
   if (failed(window))
     return failure();
-  return c.result(
-      c.emit<train::MaxPoolOp>(input, poolAttributes(c, *window)));
+  return c.result(c.emit<train::MaxPoolOp>(input, poolAttributes(c, *window)));
 }
 
 static LogicalResult importAveragePool(NodeContext &c) {

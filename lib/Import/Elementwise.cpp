@@ -124,6 +124,14 @@ static LogicalResult variadic(NodeContext &c) {
   return c.result(total);
 }
 
+static LogicalResult importMul(NodeContext &c) {
+  if (failed(binary<train::MulOp>(c)))
+    return failure();
+  Value product = c.made(0);
+  Value gelu = product ? matchGelu(c, product) : Value();
+  return gelu ? c.result(gelu) : success();
+}
+
 static LogicalResult importWhere(NodeContext &c) {
   SmallVector<Value> values = operands(c);
   if (values.size() != 3)
@@ -166,8 +174,8 @@ static Value fuseBias(NodeContext &c, ArrayRef<Value> values) {
       flags.push_back(c.flag("transpose_a"));
     if (matmul.getTransposeB())
       flags.push_back(c.flag("transpose_b"));
-    Value gemm = c.emit<train::GemmOp>({matmul.getLhs(), matmul.getRhs(), bias},
-                                       flags);
+    Value gemm =
+        c.emit<train::GemmOp>({matmul.getLhs(), matmul.getRhs(), bias}, flags);
     return c.reshape(gemm, shape);
   }
   return {};
@@ -193,7 +201,8 @@ static LogicalResult importPow(NodeContext &c) {
   const HostTensor *exponent = c.host(1);
   if (!base)
     return failure();
-  if (exponent && exponent->size() == 1 && exponent->rank() <= typeOf(base).getRank()) {
+  if (exponent && exponent->size() == 1 &&
+      exponent->rank() <= typeOf(base).getRank()) {
     double e = exponent->number(0);
     if (e == 1)
       return c.result(base);
@@ -279,8 +288,8 @@ static LogicalResult importGelu(NodeContext &c) {
   if (approximate != "none" && approximate != "tanh")
     return c.fail("approximate must be 'none' or 'tanh'");
   return c.result(c.emit<train::GeluOp>(
-      c.value(0), c.b.getNamedAttr("approximate",
-                                   c.b.getStringAttr(approximate))));
+      c.value(0),
+      c.b.getNamedAttr("approximate", c.b.getStringAttr(approximate))));
 }
 
 static LogicalResult importClip(NodeContext &c) {
@@ -296,8 +305,8 @@ static LogicalResult importLeakyRelu(NodeContext &c) {
   Value x = c.value(0), zero = c.scalar(x, 0);
   Value slope = c.scalar(x, c.node.floatAttr("alpha", 0.01f));
   Value positive = c.emit<train::GreaterOp>({x, zero});
-  return c.result(c.emit<train::WhereOp>(
-      {positive, x, c.emit<train::MulOp>({x, slope})}));
+  return c.result(
+      c.emit<train::WhereOp>({positive, x, c.emit<train::MulOp>({x, slope})}));
 }
 
 /// -floor(-x)
@@ -337,7 +346,7 @@ void zero::onnx_import::addElementwiseHandlers(HandlerTable &table) {
   table["Less"] = {binary<train::LessOp>, 2};
   table["LessOrEqual"] = {binary<train::LessEqualOp>, 2};
   table["Mod"] = {importMod, 2};
-  table["Mul"] = {binary<train::MulOp>, 2};
+  table["Mul"] = {importMul, 2};
   table["Or"] = {binary<train::OrOp>, 2};
   table["Pow"] = {importPow, 2};
   table["Sub"] = {binary<train::SubOp>, 2};

@@ -235,8 +235,8 @@ zero::onnx_import::flattenedShape(NodeReader &node, ArrayRef<int64_t> shape) {
                               *countElements(shape.drop_front(axis))};
 }
 
-FailureOr<SmallVector<int64_t>>
-zero::onnx_import::permutation(NodeReader &node, int64_t rank) {
+FailureOr<SmallVector<int64_t>> zero::onnx_import::permutation(NodeReader &node,
+                                                               int64_t rank) {
   SmallVector<int64_t> perm;
   for (int64_t i = 0; i < rank; ++i)
     perm.push_back(rank - 1 - i);

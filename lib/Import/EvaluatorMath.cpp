@@ -64,9 +64,15 @@ struct Binary {
 } // namespace
 
 // Unsigned arithmetic: overflow wraps as the operators' machine types do.
-static int64_t addInt(int64_t a, int64_t b) { return uint64_t(a) + uint64_t(b); }
-static int64_t subInt(int64_t a, int64_t b) { return uint64_t(a) - uint64_t(b); }
-static int64_t mulInt(int64_t a, int64_t b) { return uint64_t(a) * uint64_t(b); }
+static int64_t addInt(int64_t a, int64_t b) {
+  return uint64_t(a) + uint64_t(b);
+}
+static int64_t subInt(int64_t a, int64_t b) {
+  return uint64_t(a) - uint64_t(b);
+}
+static int64_t mulInt(int64_t a, int64_t b) {
+  return uint64_t(a) * uint64_t(b);
+}
 /// Division by zero is checked before; -1 overflows on the smallest integer.
 static int64_t divInt(int64_t a, int64_t b) {
   return b == -1 ? subInt(0, a) : a / b;
@@ -80,8 +86,8 @@ static int64_t powInt(int64_t a, int64_t b) {
 }
 
 /// The numpy broadcast of two inputs, or nothing after an error.
-static std::optional<SmallVector<int64_t>> jointShape(Evaluation &e,
-                                                      unsigned i, unsigned k) {
+static std::optional<SmallVector<int64_t>> jointShape(Evaluation &e, unsigned i,
+                                                      unsigned k) {
   auto shape = broadcastShapes(e.in(i).shape, e.in(k).shape);
   if (!shape)
     (void)e.fail("its inputs cannot be broadcast together");
@@ -218,8 +224,9 @@ static LogicalResult evalConstantOfShape(Evaluation &e) {
   if (isFloat(e.in(0).type) || !e.fits(e.in(0).ints))
     return e.node.failed() ? failure() : e.fail("its shape is not integers");
   HostTensor value(DType::F32, {});
-  if (e.node.tensorAttr("value")) {
-    // External data make no sense for one element: no folder is offered.
+  if (const onnx::TensorProto *proto = e.node.tensorAttr("value")) {
+    if (proto->data_location() == onnx::TensorProto::EXTERNAL)
+      return e.fail("its value is external data, which is not supported");
     ExternalFiles none("");
     FailureOr<HostTensor> given = evaluateConstant(e.node, none);
     if (failed(given))
@@ -301,8 +308,8 @@ static LogicalResult evalMatMul(Evaluation &e) {
 
 static void addUnary(llvm::StringMap<Evaluator> &table) {
   auto add = [&](StringRef name, FloatFn onFloat, IntFn onInt = nullptr) {
-    table[name] = {
-        [=](Evaluation &e) { return evalUnary(e, onFloat, onInt); }, 1};
+    table[name] = {[=](Evaluation &e) { return evalUnary(e, onFloat, onInt); },
+                   1};
   };
   add("Sqrt", std::sqrt);
   add("Exp", std::exp);
@@ -315,9 +322,12 @@ static void addUnary(llvm::StringMap<Evaluator> &table) {
   add("Ceil", std::ceil);
   add("Reciprocal", [](double v) { return 1 / v; });
   add("Sigmoid", [](double v) { return 1 / (1 + std::exp(-v)); });
-  add("Neg", [](double v) { return -v; }, [](int64_t v) { return subInt(0, v); });
+  add(
+      "Neg", [](double v) { return -v; },
+      [](int64_t v) { return subInt(0, v); });
   add("Abs", std::fabs, [](int64_t v) { return v < 0 ? subInt(0, v) : v; });
-  add("Relu", [](double v) { return v < 0 ? 0 : v; },
+  add(
+      "Relu", [](double v) { return v < 0 ? 0 : v; },
       [](int64_t v) { return std::max<int64_t>(v, 0); });
   table["Not"] = {evalNot, 1};
   table["IsNaN"] = {evalIsNaN, 1};
@@ -328,7 +338,9 @@ static void addArithmetic(llvm::StringMap<Evaluator> &table) {
     table[name] = {[=](Evaluation &e) { return run(e, fn); }, inputs};
   };
   auto same = [](Evaluation &e, Binary fn) { return evalSame(e, fn, false); };
-  auto mixed = [](Evaluation &e, Binary fn) { return evalBinary(e, fn, false); };
+  auto mixed = [](Evaluation &e, Binary fn) {
+    return evalBinary(e, fn, false);
+  };
   add("Add", same, {[](double a, double b) { return a + b; }, addInt});
   add("Sub", same, {[](double a, double b) { return a - b; }, subInt});
   add("Mul", same, {[](double a, double b) { return a * b; }, mulInt});
@@ -353,12 +365,11 @@ static void addArithmetic(llvm::StringMap<Evaluator> &table) {
 template <template <typename> class Predicate>
 static void addPredicate(llvm::StringMap<Evaluator> &table, StringRef name,
                          bool logical = false) {
-  Binary fn{[](double a, double b) -> double {
-              return Predicate<double>()(a, b);
-            },
-            [](int64_t a, int64_t b) -> int64_t {
-              return Predicate<int64_t>()(a, b);
-            }};
+  Binary fn{
+      [](double a, double b) -> double { return Predicate<double>()(a, b); },
+      [](int64_t a, int64_t b) -> int64_t {
+        return Predicate<int64_t>()(a, b);
+      }};
   table[name] = {[=](Evaluation &e) {
                    return logical ? evalLogical(e, fn) : evalSame(e, fn, true);
                  },

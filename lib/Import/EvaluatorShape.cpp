@@ -45,8 +45,8 @@ static LogicalResult evalFlatten(Evaluation &e) {
 static LogicalResult evalSqueeze(Evaluation &e) {
   if (e.has(1) && !isIntegral(e.in(1)))
     return e.fail("its axes are not integers");
-  return reshaped(e, squeezedShape(e.node, e.in(0).shape,
-                                   e.has(1) ? &e.in(1) : nullptr));
+  return reshaped(
+      e, squeezedShape(e.node, e.in(0).shape, e.has(1) ? &e.in(1) : nullptr));
 }
 
 static LogicalResult evalUnsqueeze(Evaluation &e) {
@@ -147,8 +147,9 @@ static LogicalResult evalConcat(Evaluation &e) {
     for (const HostTensor *input : e.inputs) {
       int64_t n = input->size() / outer;
       for (int64_t k = 0; k < n; ++k, ++at)
-        isFloat(result.type) ? void(result.floats[at] = input->floats[o * n + k])
-                             : void(result.ints[at] = input->ints[o * n + k]);
+        isFloat(result.type)
+            ? void(result.floats[at] = input->floats[o * n + k])
+            : void(result.ints[at] = input->ints[o * n + k]);
     }
   return e.result(std::move(result));
 }

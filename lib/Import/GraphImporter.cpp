@@ -28,8 +28,8 @@ GraphImporter::GraphImporter(const Model &model, Parameters &parameters,
                              const ImportOptions &options, ModuleOp module)
     : model(model), parameters(parameters), options(options), module(module),
       context(module.getContext()),
-      fileLoc(FileLineColLoc::get(context, model.path, 0, 0)),
-      builder(context), files(model.path) {}
+      fileLoc(FileLineColLoc::get(context, model.path, 0, 0)), builder(context),
+      files(model.path) {}
 
 //===----------------------------------------------------------------------===//
 // Parameters and inputs
@@ -40,7 +40,8 @@ static bool isReserved(StringRef name) {
   return name == "forward" || name == "step" || name == "dp";
 }
 
-static void declareParam(OpBuilder &b, Location loc, Param &param, StringRef file) {
+static void declareParam(OpBuilder &b, Location loc, Param &param,
+                         StringRef file) {
   Type element = toType(param.data->type, b.getContext());
   auto type = RankedTensorType::get(param.data->shape, element);
   auto op = zero::ParamOp::create(b, loc, param.name, type);
@@ -65,8 +66,8 @@ static bool isLargeConstant(const Param &param) {
 }
 
 LogicalResult GraphImporter::declareParameters() {
-  StringRef file = options.weightsName.empty() ? options.weightsPath
-                                               : options.weightsName;
+  StringRef file =
+      options.weightsName.empty() ? options.weightsPath : options.weightsName;
   for (const std::unique_ptr<Param> &param : parameters.all()) {
     bindings[param->name] = Binding(param.get());
     if (param->copyOf ||
@@ -80,9 +81,8 @@ LogicalResult GraphImporter::declareParameters() {
   return success();
 }
 
-LogicalResult
-GraphImporter::inputShape(const onnx::ValueInfoProto &input,
-                          SmallVectorImpl<int64_t> &shape) {
+LogicalResult GraphImporter::inputShape(const onnx::ValueInfoProto &input,
+                                        SmallVectorImpl<int64_t> &shape) {
   auto error = [&] {
     return emitError(fileLoc) << "input '" << printable(input.name()) << "' ";
   };
@@ -177,7 +177,8 @@ Value GraphImporter::readCopy(Param &param, Location loc) {
     return whole;
   auto transposed = train::createChecked<train::TransposeOp>(
       builder, loc, whole,
-      builder.getNamedAttr("permutation", builder.getDenseI64ArrayAttr({1, 0})));
+      builder.getNamedAttr("permutation",
+                           builder.getDenseI64ArrayAttr({1, 0})));
   return failed(transposed) ? Value() : Value(*transposed);
 }
 
@@ -199,8 +200,8 @@ Value GraphImporter::readParam(Param &param, Location loc) {
 Value GraphImporter::valueOf(Binding &binding, Location loc) {
   if (binding.value)
     return binding.value;
-  if (binding.param &&
-      (binding.param->role != Role::Constant || isLargeConstant(*binding.param)))
+  if (binding.param && (binding.param->role != Role::Constant ||
+                        isLargeConstant(*binding.param)))
     return readParam(*binding.param, loc);
   if (const HostTensor *tensor = hostOf(binding))
     return constant(*tensor, loc);
@@ -236,8 +237,7 @@ static std::optional<DType> dtypeOfBinding(Binding &binding) {
 }
 
 /// Shape (with its slice of dimensions) and Size.
-static FailureOr<HostTensor> evaluateShape(NodeReader &node,
-                                           Binding *input) {
+static FailureOr<HostTensor> evaluateShape(NodeReader &node, Binding *input) {
   auto shape = input ? shapeOfBinding(*input) : std::nullopt;
   if (!shape) {
     node.error() << "its input is not a tensor";
@@ -323,9 +323,9 @@ LogicalResult GraphImporter::bindOutputs(NodeReader &node,
     if (hostTotal > maxHostTotal)
       return node.error() << "the model computes more than " << maxHostTotal
                           << " constant elements at import";
-    bool made = i < int(results.size()) &&
-                (results[i].host || results[i].value || results[i].param ||
-                 results[i].sequence);
+    bool made =
+        i < int(results.size()) && (results[i].host || results[i].value ||
+                                    results[i].param || results[i].sequence);
     if (made)
       bindings[names[i]] = std::move(results[i]);
     else if (model.uses.count(names[i]))
@@ -371,6 +371,19 @@ LogicalResult GraphImporter::importNode(int index) {
 // The whole graph
 //===----------------------------------------------------------------------===//
 
+void GraphImporter::remarkOnNorms() {
+  if (trainedNorms)
+    emitRemark(fileLoc) << trainedNorms
+                        << " BatchNormalization nodes were exported in their "
+                           "evaluation form; they are trained in their "
+                           "training form";
+  if (tracedNorms && model.fromPyTorch())
+    emitRemark(fileLoc) << tracedNorms
+                        << " BatchNormalization nodes were exported in their "
+                           "training form; tracing has updated their running "
+                           "statistics once with the example input";
+}
+
 LogicalResult GraphImporter::finish() {
   SmallVector<Value> values;
   SmallVector<Type> types;
@@ -381,11 +394,7 @@ LogicalResult GraphImporter::finish() {
     values.push_back(value);
     types.push_back(value.getType());
   }
-  if (trainedNorms)
-    emitRemark(fileLoc) << trainedNorms
-                        << " BatchNormalization nodes were exported in their "
-                           "evaluation form; they are trained in their "
-                           "training form";
+  remarkOnNorms();
   func::ReturnOp::create(builder, fileLoc, values);
   function.setFunctionType(FunctionType::get(
       context, function.getFunctionType().getInputs(), types));

@@ -65,6 +65,7 @@ private:
                             bool &done);
   LogicalResult runHandler(NodeReader &node, ArrayRef<Binding *> inputs);
   LogicalResult bindOutputs(NodeReader &node, MutableArrayRef<Binding> results);
+  void remarkOnNorms();
   LogicalResult finish();
 
   /// The tensor a binding stands for if it is known at import.
@@ -90,7 +91,7 @@ private:
   DenseMap<Param *, Value> reads;
   ExternalFiles files;
   int64_t hostTotal = 0;
-  int64_t trainedNorms = 0;
+  int64_t trainedNorms = 0, tracedNorms = 0;
 };
 
 /// What the handler of an operator sees of one node.
@@ -129,10 +130,16 @@ public:
   /// Counts a BatchNormalization that is imported in its training form though
   /// it was exported in the other.
   void noteTrainedNorm() { ++importer.trainedNorms; }
+  /// Counts one that was exported in its training form.
+  void noteTracedNorm() { ++importer.tracedNorms; }
   bool isFromPyTorch() const { return importer.model.fromPyTorch(); }
 
   void set(unsigned i, Binding binding) { results[i] = std::move(binding); }
   LogicalResult result(Value value);
+  /// Result `i` as set before; null if it was not.
+  Value made(unsigned i) const {
+    return i < results.size() ? results[i].value : Value();
+  }
   LogicalResult fail(const Twine &message);
 
   /// Creates and verifies an operation; null after an error, and when one of
@@ -194,6 +201,11 @@ inline ArrayRef<int64_t> shapeOf(Value value) {
 /// `tensor` without the repetitions that broadcasting it to a tensor of shape
 /// `others` makes again: exporters expand masks to the whole batch.
 HostTensor compactFor(const HostTensor &tensor, ArrayRef<int64_t> others);
+
+/// Recognizes a chain of operators that ends in `value` as GELU, which is then
+/// one operation that saves nothing but its input for the gradient. Null if it
+/// is none.
+Value matchGelu(NodeContext &c, Value value);
 
 using HandlerFn = std::function<LogicalResult(NodeContext &)>;
 

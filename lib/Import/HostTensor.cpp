@@ -98,7 +98,8 @@ zero::onnx_import::countElements(ArrayRef<int64_t> shape) {
     if (dim < 0)
       return std::nullopt;
     empty |= dim == 0;
-    overflow |= __builtin_mul_overflow(count, std::max<int64_t>(dim, 1), &count);
+    overflow |=
+        __builtin_mul_overflow(count, std::max<int64_t>(dim, 1), &count);
   }
   if (overflow)
     return std::nullopt;
@@ -266,8 +267,7 @@ HostTensor zero::onnx_import::castHost(const HostTensor &from, DType type) {
   return result;
 }
 
-SmallVector<int64_t>
-zero::onnx_import::stridesOf(ArrayRef<int64_t> shape) {
+SmallVector<int64_t> zero::onnx_import::stridesOf(ArrayRef<int64_t> shape) {
   SmallVector<int64_t> strides(shape.size(), 1);
   for (int64_t d = int64_t(shape.size()) - 2; d >= 0; --d)
     strides[d] = strides[d + 1] * shape[d + 1];
@@ -287,9 +287,8 @@ zero::onnx_import::broadcastShapes(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
   return result;
 }
 
-std::vector<int64_t>
-zero::onnx_import::broadcastIndices(ArrayRef<int64_t> from,
-                                    ArrayRef<int64_t> to) {
+std::vector<int64_t> zero::onnx_import::broadcastIndices(ArrayRef<int64_t> from,
+                                                         ArrayRef<int64_t> to) {
   std::vector<int64_t> indices(countElements(to).value_or(0));
   SmallVector<int64_t> fromStrides = stridesOf(from), toStrides = stridesOf(to);
   size_t lead = to.size() - from.size();

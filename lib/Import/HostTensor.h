@@ -28,7 +28,19 @@
 namespace mlir::zero::onnx_import {
 
 enum class DType : uint8_t {
-  F32, F64, F16, BF16, I8, I16, I32, I64, U8, U16, U32, U64, Bool
+  F32,
+  F64,
+  F16,
+  BF16,
+  I8,
+  I16,
+  I32,
+  I64,
+  U8,
+  U16,
+  U32,
+  U64,
+  Bool
 };
 
 /// The element type with ONNX's number `dataType`, if the importer knows it.

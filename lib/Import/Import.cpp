@@ -57,15 +57,15 @@ static void fillReport(const Parameters &parameters,
     const char *role = param->role == Role::Trained  ? "trained"
                        : param->role == Role::Buffer ? "buffer"
                                                      : "constant";
-    report.push_back({param->name,
-                      std::vector<int64_t>(data.shape.begin(), data.shape.end()),
-                      safetensorsName(data.type).lower(), role, param->why});
+    report.push_back(
+        {param->name,
+         std::vector<int64_t>(data.shape.begin(), data.shape.end()),
+         safetensorsName(data.type).lower(), role, param->why});
   }
 }
 
-static LogicalResult writeWeights(const Parameters &parameters,
-                                  ModuleOp module, StringRef path,
-                                  Location loc) {
+static LogicalResult writeWeights(const Parameters &parameters, ModuleOp module,
+                                  StringRef path, Location loc) {
   std::vector<NamedTensor> tensors;
   for (const std::unique_ptr<Param> &param : parameters.all())
     if (module.lookupSymbol(param->name))

@@ -140,8 +140,8 @@ static LogicalResult readShape(const onnx::TensorProto &proto,
     if (dim < 0)
       return error() << "has the negative dimension " << dim;
   std::optional<int64_t> count = countElements(tensor.shape);
-  if (!count || __builtin_mul_overflow(uint64_t(*count), byteSize(*type),
-                                       &byteCount))
+  if (!count ||
+      __builtin_mul_overflow(uint64_t(*count), byteSize(*type), &byteCount))
     return error() << "has a shape with more elements than can be counted";
   return success();
 }

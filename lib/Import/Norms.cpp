@@ -108,8 +108,10 @@ static LogicalResult importBatchNorm(NodeContext &c) {
                                          : c.numResults() > 1;
   NamedAttribute epsilon =
       c.number("epsilon", c.node.floatAttr("epsilon", 1e-5f));
-  if (training)
+  if (training) {
+    c.noteTracedNorm();
     return importTrainingBatchNorm(c, operands, epsilon);
+  }
   if (c.isTraining()) {
     c.noteTrainedNorm();
     return importTrainingBatchNorm(c, operands, epsilon);
@@ -138,8 +140,7 @@ static LogicalResult importCrossEntropy(NodeContext &c) {
     return c.fail("class weights are not supported");
   std::string reduction = c.node.stringAttr("reduction", "mean");
   if (reduction != "mean")
-    return c.fail("reduction '" + reduction +
-                  "' is not supported; use 'mean'");
+    return c.fail("reduction '" + reduction + "' is not supported; use 'mean'");
   if (typeOf(logits).getRank() < 2)
     return c.fail("expects logits of rank 2 or more");
   if (c.isUsed(1))

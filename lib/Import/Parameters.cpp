@@ -24,8 +24,9 @@ bool zero::onnx_import::isDottedName(StringRef name) {
   SmallVector<StringRef> parts;
   name.split(parts, '.');
   auto isWord = [](StringRef part) {
-    return !part.empty() &&
-           llvm::all_of(part, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+    return !part.empty() && llvm::all_of(part, [](char c) {
+      return llvm::isAlnum(c) || c == '_';
+    });
   };
   return parts.size() > 1 && llvm::all_of(parts, isWord) &&
          !llvm::isDigit(parts.back().front());
@@ -205,9 +206,9 @@ LogicalResult Parameters::applyOverrides() {
         matches(param->name, options.freeze, *freeze, unmatched);
     if (t && !f && param->role != Role::Trained) {
       if (!isFloat(param->data->type) || param->role == Role::Buffer)
-        return emitError(loc) << "--train '" << *t << "': '"
-                              << printable(param->name)
-                              << "' cannot be trained (" << param->why << ")";
+        return emitError(loc)
+               << "--train '" << *t << "': '" << printable(param->name)
+               << "' cannot be trained (" << param->why << ")";
       param->role = Role::Trained;
       param->why = "--train '" + *t + "'";
     }

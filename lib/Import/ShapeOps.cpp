@@ -43,9 +43,9 @@ static LogicalResult importSqueeze(NodeContext &c) {
   Value value = c.value(0);
   if (!value || (c.has(1) && !c.ints(1, "axes")))
     return failure();
-  return reshaped(c, value,
-                  squeezedShape(c.node, shapeOf(value),
-                                c.has(1) ? c.host(1) : nullptr));
+  return reshaped(
+      c, value,
+      squeezedShape(c.node, shapeOf(value), c.has(1) ? c.host(1) : nullptr));
 }
 
 static LogicalResult importUnsqueeze(NodeContext &c) {
@@ -141,8 +141,8 @@ static LogicalResult importSlice(NodeContext &c) {
     first.push_back(range.start);
     // A step matters only where a second element is read.
     strides.push_back(range.count > 1 ? range.step : 1);
-    limits.push_back(std::min(
-        dim, range.start + (range.count - 1) * strides.back() + 1));
+    limits.push_back(
+        std::min(dim, range.start + (range.count - 1) * strides.back() + 1));
   }
   if (ArrayRef(limits) == shapeOf(value) &&
       llvm::all_of(first, [](int64_t v) { return v == 0; }) &&
@@ -171,9 +171,8 @@ static LogicalResult importConcat(NodeContext &c) {
 }
 
 /// Cuts input 0 along the axis; the pieces are values.
-static FailureOr<SmallVector<Value>> splitValue(NodeContext &c,
-                                                ArrayRef<int64_t> sizes,
-                                                int64_t axis, Value value) {
+static FailureOr<SmallVector<Value>>
+splitValue(NodeContext &c, ArrayRef<int64_t> sizes, int64_t axis, Value value) {
   SmallVector<Value> pieces;
   int64_t start = 0;
   for (int64_t size : sizes) {
@@ -274,8 +273,8 @@ static LogicalResult importTrilu(NodeContext &c) {
     int64_t distance = i % cols - i / cols;
     keep.setInt(i, upper ? distance >= k : distance <= k);
   }
-  return c.result(c.emit<train::WhereOp>(
-      {c.constant(keep), value, c.scalar(value, 0)}));
+  return c.result(
+      c.emit<train::WhereOp>({c.constant(keep), value, c.scalar(value, 0)}));
 }
 
 /// Padding with zeros; begins and ends are listed for all or the named axes.
@@ -286,8 +285,8 @@ static LogicalResult importPad(NodeContext &c) {
     return failure();
   if (c.node.stringAttr("mode", "constant") != "constant")
     return c.fail("is supported in mode 'constant' only");
-  if (c.has(2) && (!c.host(2) || c.host(2)->size() != 1 ||
-                   c.host(2)->number(0) != 0))
+  if (c.has(2) &&
+      (!c.host(2) || c.host(2)->size() != 1 || c.host(2)->number(0) != 0))
     return c.fail("is supported for the value 0 only");
   int64_t rank = typeOf(value).getRank();
   SmallVector<int64_t> axes, low(rank, 0), high(rank, 0), interior(rank, 0);
@@ -309,9 +308,9 @@ static LogicalResult importPad(NodeContext &c) {
         high[axis] > limit)
       return c.fail("a negative or very large pad is not supported");
   }
-  return c.result(c.emit<train::PadOp>(value, {c.list("low", low),
-                                               c.list("high", high),
-                                               c.list("interior", interior)}));
+  return c.result(
+      c.emit<train::PadOp>(value, {c.list("low", low), c.list("high", high),
+                                   c.list("interior", interior)}));
 }
 
 //===----------------------------------------------------------------------===//

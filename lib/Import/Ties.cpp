@@ -88,8 +88,8 @@ static bool areClones(StringRef a, StringRef b) {
   if (x.size() != y.size())
     return false;
   for (auto [p, q] : llvm::zip(x, y))
-    if (p != q && !(llvm::all_of(p, llvm::isDigit) &&
-                    llvm::all_of(q, llvm::isDigit)))
+    if (p != q &&
+        !(llvm::all_of(p, llvm::isDigit) && llvm::all_of(q, llvm::isDigit)))
       return false;
   return true;
 }

@@ -85,9 +85,9 @@ static cl::opt<std::string> betas("betas",
                                   cl::desc("adam, adamw: decay of the moments"),
                                   cl::value_desc("a,b"), cl::init("0.9,0.999"),
                                   cl::cat(category));
-static cl::opt<double> epsilon("epsilon",
-                               cl::desc("adam, adamw: added to the denominator"),
-                               cl::init(1e-8), cl::cat(category));
+static cl::opt<double>
+    epsilon("epsilon", cl::desc("adam, adamw: added to the denominator"),
+            cl::init(1e-8), cl::cat(category));
 
 static bool failWith(const Twine &message) {
   llvm::errs() << "zero-import: error: " << message << "\n";

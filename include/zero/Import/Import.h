@@ -59,9 +59,8 @@ struct ImportOptions {
 
 /// Imports the model at `path`. On failure one diagnostic has been emitted,
 /// located at the file or at the ONNX node it is about.
-FailureOr<OwningOpRef<ModuleOp>> importOnnx(StringRef path,
-                                            MLIRContext &context,
-                                            const ImportOptions &options);
+FailureOr<OwningOpRef<ModuleOp>>
+importOnnx(StringRef path, MLIRContext &context, const ImportOptions &options);
 
 /// Prints a diagnostic of the importer as one line,
 /// `TOOL: error: FILE: node 'NAME': MESSAGE`.
