@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LibraryCalls.h"
+#include "LibraryOperands.h"
 #include "StepStorage.h"
 
 #include "dialects/Plan/Plan.h"
@@ -417,97 +417,23 @@ LogicalResult StepLowering::lowerDispatch(plan::DispatchOp op) {
   return success();
 }
 
-/// `value` as an operand of a matrix product: `rank` dimensions, batch
-/// dimensions broadcast to `batch`, the last two swapped where asked.
-static Place matmulOperand(Place place, ArrayRef<int64_t> batch,
-                           bool transpose) {
-  StridedLayout layout;
-  layout.offset = place.layout.offset;
-  ArrayRef<int64_t> sizes = place.layout.sizes, strides = place.layout.strides;
-  size_t own = sizes.size() - 2;
-  for (size_t i = 0; i < batch.size(); ++i) {
-    bool broadcast = i + own < batch.size() ||
-                     sizes[i + own - batch.size()] != batch[i];
-    layout.sizes.push_back(batch[i]);
-    layout.strides.push_back(broadcast ? 0 : strides[i + own - batch.size()]);
-  }
-  layout.sizes.append({sizes[own + transpose], sizes[own + !transpose]});
-  layout.strides.append({strides[own + transpose], strides[own + !transpose]});
-  place.layout = layout;
-  return place;
-}
-
-/// A bias of any shape that broadcasts to `shape`.
-static Place biasOperand(Place place, ArrayRef<int64_t> shape) {
-  StridedLayout layout;
-  layout.offset = place.layout.offset;
-  layout.sizes.assign(shape.begin(), shape.end());
-  layout.strides.assign(shape.size(), 0);
-  size_t lead = shape.size() - place.layout.sizes.size();
-  for (size_t i = 0; i < place.layout.sizes.size(); ++i)
-    if (place.layout.sizes[i] == shape[lead + i])
-      layout.strides[lead + i] = place.layout.strides[i];
-  place.layout = layout;
-  return place;
-}
-
-/// Joins the rows of all batches of `a` and `result` into one matrix where `b`
-/// is the same for all: one large product instead of many small ones.
-static void flattenBatch(Place &a, Place &b, Place &result) {
-  size_t batch = b.layout.sizes.size() - 2;
-  for (size_t i = 0; i < batch; ++i)
-    if (b.layout.strides[i] != 0 && b.layout.sizes[i] != 1)
-      return;
-  if (!a.layout.isContiguous() || !result.layout.isContiguous())
-    return;
-  auto flatten = [&](StridedLayout &layout) {
-    int64_t offset = layout.offset, columns = layout.sizes.back();
-    int64_t rows = 1;
-    for (int64_t size : ArrayRef<int64_t>(layout.sizes).drop_back())
-      rows *= size;
-    layout = StridedLayout::contiguous({rows, columns});
-    layout.offset = offset;
-  };
-  flatten(a.layout);
-  flatten(result.layout);
-  b.layout.sizes.erase(b.layout.sizes.begin(), b.layout.sizes.begin() + batch);
-  b.layout.strides.erase(b.layout.strides.begin(), b.layout.strides.begin() + batch);
-}
-
 LogicalResult StepLowering::lowerCall(Operation *op) {
   Location loc = op->getLoc();
   auto type = cast<ShapedType>(op->getResult(0).getType());
   Place result = fresh(loc, type, plan::Kind::Activation);
   memory.bind(op->getResult(0), result);
-  SmallVector<Place> places;
-  StringRef callee = "matmul";
-  if (auto matmul = dyn_cast<train::MatmulOp>(op)) {
-    ArrayRef<int64_t> batch = type.getShape().drop_back(2);
-    Place a = matmulOperand(placeOf(matmul.getLhs()), batch, matmul.getTransposeA());
-    Place b = matmulOperand(placeOf(matmul.getRhs()), batch, matmul.getTransposeB());
-    flattenBatch(a, b, result);
-    places = {a, b};
-  } else if (auto gemm = dyn_cast<train::GemmOp>(op)) {
-    places = {matmulOperand(placeOf(gemm.getA()), {}, gemm.getTransposeA()),
-              matmulOperand(placeOf(gemm.getB()), {}, gemm.getTransposeB()),
-              biasOperand(placeOf(gemm.getC()), type.getShape())};
-  } else {
-    callee = op->getName().stripDialect();
-    for (Value operand : op->getOperands())
-      places.push_back(placeOf(operand));
-  }
-  places.push_back(result);
+  LibraryCall library = describeLibraryCall(
+      op, result, [&](Value value) { return placeOf(value); });
   SmallVector<Value> buffers;
-  for (const Place &place : places)
+  for (const Place &place : library.operands)
     buffers.push_back(memory.materialize(loc, place));
   int64_t last = buffers.size() - 1;
   auto call = plan::CallOp::create(
-      commands, loc, FlatSymbolRefAttr::get(op->getContext(), callee), buffers,
-      commands.getDenseI64ArrayAttr(last), StringAttr(), ValueRange(), Value());
-  if (callee != "matmul")
-    for (StringRef name : {"strides", "pads", "dilations", "group"})
-      if (std::optional<Attribute> value = op->getInherentAttr(name))
-        call->setAttr(name, *value);
+      commands, loc, FlatSymbolRefAttr::get(op->getContext(), library.callee),
+      buffers, commands.getDenseI64ArrayAttr(last), StringAttr(), ValueRange(),
+      Value());
+  for (NamedAttribute setting : library.settings)
+    call->setAttr(setting.getName(), setting.getValue());
   return success();
 }
 
