@@ -110,6 +110,18 @@ static StringRef weightOperand(StringRef op, unsigned operand, size_t rank) {
   return "";
 }
 
+/// Whether `use` adds the initializer to a matrix product or a convolution, as
+/// exporters without Gemm write a bias.
+static bool isAddedToProduct(const Model &model, const Use &use) {
+  if (use.node->op_type() != "Add" || use.node->input_size() != 2)
+    return false;
+  const std::string &other = use.node->input(1 - use.operand);
+  for (const onnx::NodeProto &node : model.graph().node())
+    if (node.output_size() && node.output(0) == other)
+      return node.op_type() == "MatMul" || node.op_type() == "Conv";
+  return false;
+}
+
 static std::string describe(const onnx::NodeProto &node) {
   std::string text = node.op_type();
   if (!node.name().empty())
@@ -122,7 +134,7 @@ static bool isKnownBuffer(StringRef name) {
   StringRef last = name.rsplit('.').second;
   return llvm::is_contained({"inv_freq", "original_inv_freq", "running_mean",
                              "running_var", "masked_bias", "sin_cached",
-                             "cos_cached"},
+                             "cos_cached", "freqs_cis", "pe"},
                             last);
 }
 
@@ -146,6 +158,10 @@ void Parameters::classify(Param &param) {
         weightOperand(use.node->op_type(), use.operand, data.shape.size());
     if (weight.empty() && !kind.empty())
       weight = (kind + " of " + describe(*use.node)).str();
+    // Where there is a signature it names the biases.
+    if (weight.empty() && !torchSignature.present && data.shape.size() == 1 &&
+        data.size() > 1 && isAddedToProduct(model, use))
+      weight = "bias added by " + describe(*use.node);
   }
   if (torchSignature.parameters.count(data.name))
     return set(Role::Trained, "parameter in torch.export's signature");
