@@ -156,6 +156,9 @@ static LogicalResult prepareFunctions(llvm::Module &module,
     function.addFnAttr("target-features", featureString(target));
     function.addFnAttr("prefer-vector-width", wide ? "512" : "256");
     function.addFnAttr(llvm::Attribute::NoUnwind);
+    // A short copy that became memcpy counts as one instruction: the loops
+    // around it would be unrolled without end.
+    function.addFnAttr("no-builtins");
   }
   return success();
 }
