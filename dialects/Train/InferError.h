@@ -48,6 +48,11 @@ std::string formatShape(ArrayRef<int64_t> shape);
 LogicalResult requireShape(InferError error, StringRef what, Value value,
                            ArrayRef<int64_t> shape);
 
+/// Fails where a size or an offset of the result exceeds 64 bits.
+inline LogicalResult failTooLarge(InferError error) {
+  return error("result is too large, its sizes exceed 64 bits");
+}
+
 /// Fails unless `0 <= axis < rank`.
 LogicalResult requireAxis(InferError error, int64_t axis, int64_t rank);
 

@@ -89,8 +89,8 @@ static ParseResult parseShapeTypes(OpAsmParser &parser, Type &input,
 
 /// `%param, %grad[, %momentum], %lr[, %step]`: the number of operands tells
 /// which optional ones are there, since a step comes only with a momentum.
-static void printSgdOperands(OpAsmPrinter &printer, Operation *op, Value,
-                             Value, Value, Value, Value) {
+static void printSgdOperands(OpAsmPrinter &printer, Operation *op, Value, Value,
+                             Value, Value, Value) {
   printer << op->getOperands();
 }
 

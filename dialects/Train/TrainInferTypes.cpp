@@ -15,6 +15,7 @@
 #include "dialects/Train/InferError.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -62,8 +63,8 @@ LogicalResult mlir::train::requireShape(InferError error, StringRef what,
                                         Value value, ArrayRef<int64_t> shape) {
   if (shapeOf(value) == shape)
     return success();
-  return error(what, " has shape ", formatShape(shapeOf(value)),
-               ", expected ", formatShape(shape));
+  return error(what, " has shape ", formatShape(shapeOf(value)), ", expected ",
+               formatShape(shape));
 }
 
 LogicalResult mlir::train::requireAxis(InferError error, int64_t axis,
@@ -157,8 +158,8 @@ LogicalResult IsNanOp::inferReturnTypes(MLIRContext *context, MaybeLoc,
   return success();
 }
 
-LogicalResult CastOp::inferReturnTypes(MLIRContext *, MaybeLoc,
-                                       Adaptor adaptor, Types &types) {
+LogicalResult CastOp::inferReturnTypes(MLIRContext *, MaybeLoc, Adaptor adaptor,
+                                       Types &types) {
   types.push_back(
       RankedTensorType::get(shapeOf(adaptor.getInput()), adaptor.getTo()));
   return success();
@@ -186,12 +187,11 @@ static LogicalResult inferProduct(InferError error, Value lhs, Value rhs,
   auto [otherInner, columns] = matrixDims(rhs, transposeB);
   if (inner != otherInner)
     return error("contracted dimensions differ, ", inner, " and ", otherInner);
-  FailureOr<Dims> batch = broadcastShapes(shapeOf(lhs).drop_back(2),
-                                          shapeOf(rhs).drop_back(2));
+  FailureOr<Dims> batch =
+      broadcastShapes(shapeOf(lhs).drop_back(2), shapeOf(rhs).drop_back(2));
   if (failed(batch))
-    return error("batch dimensions ",
-                 formatShape(shapeOf(lhs).drop_back(2)), " and ",
-                 formatShape(shapeOf(rhs).drop_back(2)),
+    return error("batch dimensions ", formatShape(shapeOf(lhs).drop_back(2)),
+                 " and ", formatShape(shapeOf(rhs).drop_back(2)),
                  " do not broadcast");
   shape = *batch;
   shape.append({rows, columns});
@@ -230,10 +230,12 @@ INFER(GemmOp) {
 // Shape operations
 //===----------------------------------------------------------------------===//
 
-static int64_t countElements(ArrayRef<int64_t> shape) {
+/// The number of elements, or failure where it exceeds 64 bits.
+static FailureOr<int64_t> countElements(ArrayRef<int64_t> shape) {
   int64_t count = 1;
   for (int64_t dim : shape)
-    count *= dim;
+    if (llvm::MulOverflow(count, dim, count))
+      return failure();
   return count;
 }
 
@@ -246,13 +248,15 @@ static LogicalResult requireSizes(InferError error, ArrayRef<int64_t> shape) {
 
 INFER(ReshapeOp) {
   InferError error(loc, getOperationName());
-  ArrayRef<int64_t> from = shapeOf(adaptor.getInput());
   if (failed(requireSizes(error, adaptor.getShape())))
     return failure();
-  if (countElements(from) != countElements(adaptor.getShape()))
-    return error("cannot reshape ", countElements(from), " elements to ",
-                 formatShape(adaptor.getShape()), ", which has ",
-                 countElements(adaptor.getShape()));
+  FailureOr<int64_t> from = countElements(shapeOf(adaptor.getInput()));
+  FailureOr<int64_t> to = countElements(adaptor.getShape());
+  if (failed(from) || failed(to))
+    return failTooLarge(error);
+  if (*from != *to)
+    return error("cannot reshape ", *from, " elements to ",
+                 formatShape(adaptor.getShape()), ", which has ", *to);
   types.push_back(withShape(adaptor.getInput(), adaptor.getShape()));
   return success();
 }
@@ -301,7 +305,8 @@ INFER(SliceOp) {
     if (strides[i] < 1)
       return error("stride ", strides[i], " of dimension ", i,
                    " is not positive");
-    shape.push_back((limits[i] - starts[i] + strides[i] - 1) / strides[i]);
+    int64_t span = limits[i] - starts[i];
+    shape.push_back(span == 0 ? 0 : (span - 1) / strides[i] + 1);
   }
   types.push_back(withShape(adaptor.getInput(), shape));
   return success();
@@ -328,7 +333,8 @@ INFER(ConcatOp) {
   }
   shape[axis] = 0;
   for (Value input : adaptor.getInputs())
-    shape[axis] += shapeOf(input)[axis];
+    if (llvm::AddOverflow(shape[axis], shapeOf(input)[axis], shape[axis]))
+      return failTooLarge(error);
   types.push_back(withShape(first, shape));
   return success();
 }
@@ -347,8 +353,14 @@ INFER(PadOp) {
   for (int64_t i = 0; i < rank; ++i) {
     if (low[i] < 0 || high[i] < 0 || interior[i] < 0)
       return error("padding of dimension ", i, " is negative");
-    int64_t gaps = std::max<int64_t>(from[i] - 1, 0);
-    shape.push_back(low[i] + from[i] + gaps * interior[i] + high[i]);
+    int64_t size;
+    if (llvm::MulOverflow(std::max<int64_t>(from[i] - 1, 0), interior[i],
+                          size) ||
+        llvm::AddOverflow(size, from[i], size) ||
+        llvm::AddOverflow(size, low[i], size) ||
+        llvm::AddOverflow(size, high[i], size))
+      return failTooLarge(error);
+    shape.push_back(size);
   }
   types.push_back(withShape(adaptor.getInput(), shape));
   return success();
@@ -448,9 +460,9 @@ INFER(LayerNormOp) {
   if (failed(requireAxis(error, axis, shape.size())) ||
       failed(requireShape(error, "scale", adaptor.getScale(),
                           shape.drop_front(axis))) ||
-      (adaptor.getBias() && failed(requireShape(error, "bias",
-                                                adaptor.getBias(),
-                                                shape.drop_front(axis)))))
+      (adaptor.getBias() &&
+       failed(requireShape(error, "bias", adaptor.getBias(),
+                           shape.drop_front(axis)))))
     return failure();
   RankedTensorType saved = statistics(input, statisticsShape(shape, axis));
   types.append({input.getType(), saved, saved});
@@ -483,8 +495,8 @@ INFER(RmsNormOp) {
       failed(requireShape(error, "scale", adaptor.getScale(),
                           shape.drop_front(axis))))
     return failure();
-  types.append({input.getType(),
-                statistics(input, statisticsShape(shape, axis))});
+  types.append(
+      {input.getType(), statistics(input, statisticsShape(shape, axis))});
   return success();
 }
 
@@ -533,8 +545,7 @@ INFER(BatchNormOp) {
 INFER(BatchNormGradOp) {
   InferError error(loc, getOperationName());
   Value input = adaptor.getInput(), scale = adaptor.getScale();
-  if (failed(requireShape(error, "grad", adaptor.getGrad(),
-                          shapeOf(input))) ||
+  if (failed(requireShape(error, "grad", adaptor.getGrad(), shapeOf(input))) ||
       failed(requireChannels(error, input,
                              {{"scale", scale},
                               {"save_mean", adaptor.getSaveMean()},
@@ -559,8 +570,8 @@ INFER(BatchNormInferenceOp) {
 // Training
 //===----------------------------------------------------------------------===//
 
-static LogicalResult requireLabels(InferError error, Value logits,
-                                   Value labels, int64_t axis) {
+static LogicalResult requireLabels(InferError error, Value logits, Value labels,
+                                   int64_t axis) {
   Dims shape(shapeOf(logits));
   if (failed(requireAxis(error, axis, shape.size())))
     return failure();
@@ -608,8 +619,8 @@ static LogicalResult inferAdam(Adaptor adaptor, Types &types) {
   return success();
 }
 
-LogicalResult AdamOp::inferReturnTypes(MLIRContext *, MaybeLoc,
-                                       Adaptor adaptor, Types &types) {
+LogicalResult AdamOp::inferReturnTypes(MLIRContext *, MaybeLoc, Adaptor adaptor,
+                                       Types &types) {
   return inferAdam(adaptor, types);
 }
 

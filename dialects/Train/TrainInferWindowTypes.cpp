@@ -12,6 +12,8 @@
 
 #include "dialects/Train/InferError.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace mlir::train;
 
@@ -49,8 +51,8 @@ LogicalResult Window::verify(InferError error, size_t spatialRank) const {
                    " for ", spatialRank, " spatial dimensions");
     for (int64_t number : list)
       if (number < least)
-        return error(what, " ", formatShape(list),
-                     " has a number less than ", least);
+        return error(what, " ", formatShape(list), " has a number less than ",
+                     least);
     return success();
   };
   return success(succeeded(check("kernel", kernel, spatialRank, 1)) &&
@@ -64,8 +66,12 @@ LogicalResult Window::infer(InferError error, ArrayRef<int64_t> input,
   if (failed(verify(error, input.size())))
     return failure();
   for (size_t i = 0, rank = input.size(); i < rank; ++i) {
-    int64_t window = dilations[i] * (kernel[i] - 1) + 1;
-    int64_t padded = input[i] + pads[i] + pads[rank + i];
+    int64_t window, padded;
+    if (llvm::MulOverflow(dilations[i], kernel[i] - 1, window) ||
+        llvm::AddOverflow<int64_t>(window, 1, window) ||
+        llvm::AddOverflow(input[i], pads[i], padded) ||
+        llvm::AddOverflow(padded, pads[rank + i], padded))
+      return failTooLarge(error);
     if (padded < window)
       return error("window of size ", window, " exceeds spatial dimension ", i,
                    " of padded size ", padded);
@@ -84,16 +90,18 @@ static LogicalResult inferConv(InferError error, ArrayRef<int64_t> input,
                                ArrayRef<int64_t> weight, Adaptor adaptor,
                                Dims &result) {
   if (input.size() < 3 || input.size() != weight.size())
-    return error("input of shape ", formatShape(input),
-                 " and weight of shape ", formatShape(weight),
+    return error("input of shape ", formatShape(input), " and weight of shape ",
+                 formatShape(weight),
                  " do not have the same rank of 3 or more");
   int64_t group = adaptor.getGroup();
   if (group < 1 || weight[0] % group != 0)
     return error("cannot split ", weight[0], " output channels into ", group,
                  " groups");
-  if (input[1] != weight[1] * group)
-    return error("input has ", input[1], " channels, weight takes ",
-                 weight[1] * group);
+  int64_t channels;
+  if (llvm::MulOverflow(weight[1], group, channels))
+    return failTooLarge(error);
+  if (input[1] != channels)
+    return error("input has ", input[1], " channels, weight takes ", channels);
   result.append({input[0], weight[0]});
   return Window(weight.drop_front(2), adaptor)
       .infer(error, input.drop_front(2), result);
@@ -154,8 +162,8 @@ static LogicalResult inferPool(InferError error, ArrayRef<int64_t> input,
 }
 
 template <typename Adaptor>
-static LogicalResult inferPoolOf(InferError error, Value input,
-                                 Adaptor adaptor, Types &types) {
+static LogicalResult inferPoolOf(InferError error, Value input, Adaptor adaptor,
+                                 Types &types) {
   Dims shape;
   if (failed(inferPool(error, shapeOf(input), adaptor, shape)))
     return failure();

@@ -58,9 +58,8 @@ LogicalResult mlir::train::requireOnlyFirstGrad(Operation *op,
                                                 ValueRange resultGrads) {
   for (unsigned i = 1, e = resultGrads.size(); i < e; ++i)
     if (resultGrads[i])
-      return op->emitOpError()
-             << "has no derivative by its result " << i
-             << ", but the loss depends on it";
+      return op->emitOpError() << "has no derivative by its result " << i
+                               << ", but the loss depends on it";
   return success();
 }
 
@@ -114,8 +113,8 @@ UNARY_VJP(GeluOp, b.make<GeluGradOp>(dy, x, getApproximate()))
 UNARY_VJP(SinOp, b.mul(dy, b.make<CosOp>(x)))
 UNARY_VJP(CosOp, b.neg(b.mul(dy, b.make<SinOp>(x))))
 // Only floats carry a gradient.
-UNARY_VJP(CastOp, isa<FloatType>(getElementTypeOrSelf(x)) ? b.castLike(dy, x)
-                                                          : Value())
+UNARY_VJP(CastOp,
+          isa<FloatType>(getElementTypeOrSelf(x)) ? b.castLike(dy, x) : Value())
 
 //===----------------------------------------------------------------------===//
 // Binary operations

@@ -64,8 +64,8 @@ VJP(SliceOp) {
 VJP(PadOp) {
   VjpBuilder b(builder, *this);
   Dims limits, strides;
-  for (auto [size, low, interior] : llvm::zip_equal(
-           b.shapeOf(getInput()), getLow(), getInterior())) {
+  for (auto [size, low, interior] :
+       llvm::zip_equal(b.shapeOf(getInput()), getLow(), getInterior())) {
     int64_t span = size == 0 ? 0 : (size - 1) * (interior + 1) + 1;
     limits.push_back(low + span);
     strides.push_back(interior + 1);
@@ -90,8 +90,8 @@ VJP(ConcatOp) {
 
 VJP(GatherOp) {
   VjpBuilder b(builder, *this);
-  operandGrads.push_back(b.make<GatherGradOp>(
-      resultGrads[0], getIndices(), getAxis(), b.shapeOf(getData())));
+  operandGrads.push_back(b.make<GatherGradOp>(resultGrads[0], getIndices(),
+                                              getAxis(), b.shapeOf(getData())));
   operandGrads.push_back(Value());
   return success();
 }
@@ -123,8 +123,8 @@ VJP(ReduceMeanOp) {
   for (int64_t axis : getAxes())
     count *= shape[axis];
   Value dy = resultGrads[0];
-  Value kept = b.reshape(b.div(dy, b.scalar(dy, count)),
-                         keptShape(shape, getAxes()));
+  Value kept =
+      b.reshape(b.div(dy, b.scalar(dy, count)), keptShape(shape, getAxes()));
   operandGrads.push_back(b.broadcast(kept, shape));
   return success();
 }

@@ -93,12 +93,12 @@ static Dims nonChannelAxes(int64_t rank) {
 VJP(ConvOp) {
   VjpBuilder b(builder, *this);
   Value dy = resultGrads[0], input = getInput(), weight = getWeight();
-  operandGrads.push_back(b.make<ConvGradInputOp>(
-      dy, weight, b.shapeOf(input), getStrides(), getPads(), getDilations(),
-      getGroup()));
-  operandGrads.push_back(b.make<ConvGradWeightOp>(
-      dy, input, b.shapeOf(weight), getStrides(), getPads(), getDilations(),
-      getGroup()));
+  operandGrads.push_back(b.make<ConvGradInputOp>(dy, weight, b.shapeOf(input),
+                                                 getStrides(), getPads(),
+                                                 getDilations(), getGroup()));
+  operandGrads.push_back(b.make<ConvGradWeightOp>(dy, input, b.shapeOf(weight),
+                                                  getStrides(), getPads(),
+                                                  getDilations(), getGroup()));
   if (getBias())
     operandGrads.push_back(b.sum(dy, nonChannelAxes(getType().getRank())));
   return success();
@@ -106,9 +106,9 @@ VJP(ConvOp) {
 
 VJP(MaxPoolOp) {
   VjpBuilder b(builder, *this);
-  operandGrads.push_back(
-      b.make<MaxPoolGradOp>(resultGrads[0], getInput(), getKernel(),
-                            getStrides(), getPads(), getDilations()));
+  operandGrads.push_back(b.make<MaxPoolGradOp>(resultGrads[0], getInput(),
+                                               getKernel(), getStrides(),
+                                               getPads(), getDilations()));
   return success();
 }
 
@@ -138,9 +138,9 @@ VJP(LayerNormOp) {
 VJP(RmsNormOp) {
   if (failed(requireOnlyFirstGrad(*this, resultGrads)))
     return failure();
-  auto grads = RmsNormGradOp::create(builder, getLoc(), resultGrads[0],
-                                     getInput(), getScale(), getRstd(),
-                                     getAxis());
+  auto grads =
+      RmsNormGradOp::create(builder, getLoc(), resultGrads[0], getInput(),
+                            getScale(), getRstd(), getAxis());
   llvm::append_range(operandGrads, grads->getResults());
   return success();
 }
@@ -174,8 +174,7 @@ VJP(BatchNormInferenceOp) {
   Value rstd = b.make<RsqrtOp>(b.add(variance, b.scalar(input, epsilon)));
   Value normalized = b.mul(b.sub(input, perChannel(getMean())), rstd);
   Value inputGrad = b.mul(dy, b.mul(perChannel(getScale()), rstd));
-  Value varianceGrad =
-      b.scale(b.mul(b.mul(inputGrad, normalized), rstd), -0.5);
+  Value varianceGrad = b.scale(b.mul(b.mul(inputGrad, normalized), rstd), -0.5);
   operandGrads.append({inputGrad, sumLike(b.mul(dy, normalized), getScale()),
                        sumLike(dy, getBias()),
                        sumLike(b.neg(inputGrad), getMean()),
@@ -205,9 +204,9 @@ VJP(CrossEntropyOp) {
   if (failed(requireOnlyFirstGrad(*this, resultGrads)))
     return failure();
   VjpBuilder b(builder, *this);
-  operandGrads.push_back(b.make<CrossEntropyGradOp>(
-      resultGrads[0], getLogits(), getLabels(), getLse(), getAxis(),
-      getIgnoreIndex()));
+  operandGrads.push_back(
+      b.make<CrossEntropyGradOp>(resultGrads[0], getLogits(), getLabels(),
+                                 getLse(), getAxis(), getIgnoreIndex()));
   operandGrads.push_back(Value());
   return success();
 }

@@ -49,8 +49,7 @@ private:
 };
 } // namespace
 
-Differentiator::Differentiator(OpBuilder &builder,
-                               ArrayRef<Variable> variables)
+Differentiator::Differentiator(OpBuilder &builder, ArrayRef<Variable> variables)
     : builder(builder), variableGrads(variables.size()) {
   for (auto [i, variable] : llvm::enumerate(variables))
     for (Value value : variable) {
@@ -96,9 +95,9 @@ LogicalResult Differentiator::run(Value loss) {
   if (!isActive(loss))
     return success();
   Operation *last = loss.getDefiningOp();
-  accumulate(loss.getLoc(), loss,
-             createScalar(builder, loss.getLoc(), getElementTypeOrSelf(loss),
-                          1.0));
+  accumulate(
+      loss.getLoc(), loss,
+      createScalar(builder, loss.getLoc(), getElementTypeOrSelf(loss), 1.0));
   // The loss may itself be a variable; then nothing stands before it.
   if (!last || variableOf.contains(loss))
     return success();
@@ -129,8 +128,8 @@ SmallVector<ReadParameter>
 mlir::train::collectTrainedParameters(ModuleOp module, func::FuncOp function) {
   llvm::MapVector<StringAttr, ReadParameter> parameters;
   for (auto param : module.getOps<zero::ParamOp>())
-    if (param.isTrained() && isa<FloatType>(param.getLogicalType()
-                                                .getElementType()))
+    if (param.isTrained() &&
+        isa<FloatType>(param.getLogicalType().getElementType()))
       parameters.insert({param.getSymNameAttr(), {param, {}}});
   for (auto read : function.getOps<zero::ReadOp>()) {
     auto it = parameters.find(read.getSymbolAttr().getAttr());
@@ -144,8 +143,8 @@ mlir::train::collectTrainedParameters(ModuleOp module, func::FuncOp function) {
 }
 
 std::string mlir::train::getOutputName(func::FuncOp function, unsigned index) {
-  if (auto name = function.getResultAttrOfType<StringAttr>(index,
-                                                           "zero.output"))
+  if (auto name =
+          function.getResultAttrOfType<StringAttr>(index, "zero.output"))
     return name.str();
   return "#" + std::to_string(index);
 }
@@ -163,7 +162,8 @@ void mlir::train::eraseDeadOps(Block &block) {
     if (isOpTriviallyDead(&op))
       op.erase();
   DenseMap<Attribute, Value> constants;
-  for (auto op : llvm::make_early_inc_range(block.getOps<arith::ConstantOp>())) {
+  for (auto op :
+       llvm::make_early_inc_range(block.getOps<arith::ConstantOp>())) {
     auto [known, isNew] = constants.try_emplace(op.getValue(), op.getResult());
     if (isNew)
       continue;

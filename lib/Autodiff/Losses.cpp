@@ -38,8 +38,8 @@ static std::string formatDims(ArrayRef<int64_t> dims) {
 /// The argument with this `zero.input` name, or null.
 static BlockArgument findInput(func::FuncOp function, StringRef name) {
   for (BlockArgument argument : function.getArguments()) {
-    auto input = function.getArgAttrOfType<StringAttr>(
-        argument.getArgNumber(), "zero.input");
+    auto input = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                       "zero.input");
     if (input && input.getValue() == name)
       return argument;
   }
@@ -68,8 +68,8 @@ private:
   }
   /// Starts an error about the function.
   InFlightDiagnostic error() {
-    return std::move(function.emitError() << "@" << function.getSymName()
-                                          << " ");
+    return std::move(function.emitError()
+                     << "@" << function.getSymName() << " ");
   }
 
   FailureOr<Value> findPrediction(StringRef output);
@@ -201,8 +201,8 @@ FailureOr<Value> LossBuilder::findTokens(RankedTensorType type) {
   if (BlockArgument named = findInput(function, "input_ids");
       named && llvm::is_contained(candidates, named))
     return Value(named);
-  return error() << "has " << candidates.size()
-                 << " integer inputs of shape " << formatDims(type.getShape())
+  return error() << "has " << candidates.size() << " integer inputs of shape "
+                 << formatDims(type.getShape())
                  << " that could be the labels of causal-lm; pass "
                     "labels=separate";
 }
@@ -215,12 +215,11 @@ Value LossBuilder::shiftLabels(Value labels) {
       fill(type.getShape());
   starts[last] = 1;
   fill[last] = 1;
-  Value rest =
-      make<SliceOp>(labels, starts, Dims(type.getShape()), strides);
+  Value rest = make<SliceOp>(labels, starts, Dims(type.getShape()), strides);
   auto fillType = RankedTensorType::get(fill, type.getElementType());
   Value ignored = make<arith::ConstantOp>(DenseElementsAttr::get(
-      fillType, builder.getIntegerAttr(type.getElementType(),
-                                       options.ignoreIndex)));
+      fillType,
+      builder.getIntegerAttr(type.getElementType(), options.ignoreIndex)));
   return make<ConcatOp>(ValueRange{rest, ignored}, last);
 }
 

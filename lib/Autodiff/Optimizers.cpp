@@ -26,12 +26,10 @@ LogicalResult mlir::train::verifyOptimizer(Location loc,
     return emitError(loc) << "betas " << options.beta1 << " and "
                           << options.beta2 << " are not in [0, 1)";
   if (!(options.momentum >= 0.0))
-    return emitError(loc) << "momentum " << options.momentum
-                          << " is negative";
+    return emitError(loc) << "momentum " << options.momentum << " is negative";
   if (!(options.epsilon >= 0.0))
     return emitError(loc) << "epsilon " << options.epsilon << " is negative";
-  if (options.nesterov &&
-      (options.momentum == 0.0 || options.dampening != 0.0))
+  if (options.nesterov && (options.momentum == 0.0 || options.dampening != 0.0))
     return emitError(loc)
            << "nesterov needs a momentum and no dampening, they are "
            << options.momentum << " and " << options.dampening;
@@ -102,12 +100,11 @@ Operation *UpdateBuilder::buildUpdate(TrainedParameter parameter) {
   Value momentum;
   if (options.momentum != 0.0)
     momentum = addState(parameter.param, "momentum");
-  return SgdOp::create(builder, parameter.param.getLoc(), parameter.value,
-                       parameter.grad, momentum, lr,
-                       options.dampening != 0.0 ? step : Value(),
-                       APFloat(options.momentum), APFloat(options.dampening),
-                       APFloat(options.weightDecay.value_or(0.0)),
-                       options.nesterov);
+  return SgdOp::create(
+      builder, parameter.param.getLoc(), parameter.value, parameter.grad,
+      momentum, lr, options.dampening != 0.0 ? step : Value(),
+      APFloat(options.momentum), APFloat(options.dampening),
+      APFloat(options.weightDecay.value_or(0.0)), options.nesterov);
 }
 
 void UpdateBuilder::build(TrainedParameter parameter) {

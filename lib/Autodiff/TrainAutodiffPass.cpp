@@ -51,8 +51,7 @@ FailureOr<Value> TrainAutodiffPass::findLoss(func::FuncOp target) {
   SmallVector<Value> candidates;
   for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
-    if (!type || type.getRank() != 0 ||
-        !isa<FloatType>(type.getElementType()))
+    if (!type || type.getRank() != 0 || !isa<FloatType>(type.getElementType()))
       continue;
     if (loss.empty() || getOutputName(target, i) == loss)
       candidates.push_back(value);
@@ -60,8 +59,8 @@ FailureOr<Value> TrainAutodiffPass::findLoss(func::FuncOp target) {
   if (candidates.size() == 1)
     return candidates.front();
   if (!loss.empty())
-    return target.emitError() << "@" << function
-                              << " has no rank-0 float output called " << loss;
+    return target.emitError()
+           << "@" << function << " has no rank-0 float output called " << loss;
   return target.emitError() << "@" << function << " has " << candidates.size()
                             << " rank-0 float outputs, name one with loss=";
 }
@@ -91,7 +90,8 @@ LogicalResult TrainAutodiffPass::differentiate() {
     return getOperation().emitError() << "module has no function @" << function;
   if (!llvm::hasSingleElement(target.getBody()))
     return target.emitError()
-           << "@" << function << " is not straight-line code, expected one block";
+           << "@" << function
+           << " is not straight-line code, expected one block";
   FailureOr<Value> lossValue = findLoss(target);
   if (failed(lossValue))
     return failure();

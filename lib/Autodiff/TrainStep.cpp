@@ -40,7 +40,8 @@ static FailureOr<func::FuncOp> findForward(ModuleOp module) {
   if (!function)
     return module.emitError("module has no function @forward to train");
   if (!llvm::hasSingleElement(function.getBody()))
-    return function.emitError("@forward is not straight-line code, expected one block");
+    return function.emitError(
+        "@forward is not straight-line code, expected one block");
   return function;
 }
 
@@ -87,7 +88,8 @@ differentiate(OpBuilder &builder, func::FuncOp function, Value loss) {
           << " is not updated: the loss does not depend on it";
   }
   if (trained.empty())
-    return function.emitError("the loss of @forward depends on no trained parameter");
+    return function.emitError(
+        "the loss of @forward depends on no trained parameter");
   return trained;
 }
 
@@ -132,7 +134,8 @@ LogicalResult mlir::train::buildTrainStep(ModuleOp module,
   SmallVector<Value> results{*loss, norm};
   SmallVector<DictionaryAttr> resultAttrs{
       attrs(builder, {{"zero.output", "loss"}, {"zero.across", "mean"}}),
-      attrs(builder, {{"zero.output", "grad_norm_sq"}, {"zero.across", "same"}})};
+      attrs(builder,
+            {{"zero.output", "grad_norm_sq"}, {"zero.across", "same"}})};
   if (options.optimizer == "none") {
     for (const TrainedParameter &parameter : *trained) {
       zero::ParamOp param = parameter.param;
@@ -170,8 +173,8 @@ struct TrainStepPass : train::impl::TrainStepPassBase<TrainStepPass> {
     step.labels = labels;
     step.ignoreIndex = ignoreIndex;
     if (!labelsShape.empty())
-      step.labelsShape = SmallVector<int64_t>(labelsShape.begin(),
-                                              labelsShape.end());
+      step.labelsShape =
+          SmallVector<int64_t>(labelsShape.begin(), labelsShape.end());
     if (failed(buildTrainStep(getOperation(), step)))
       signalPassFailure();
   }

@@ -741,6 +741,56 @@ func.func @f(%p: tensor<8xf32>, %q: tensor<4xf32>, %lr: tensor<f32>, %t: tensor<
 
 // -----
 
+// Too many elements.
+func.func @f(%x: tensor<8x10xf32>) {
+  // expected-error @+2 {{result is too large, its sizes exceed 64 bits}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = "train.reshape"(%x) {shape = array<i64: 9223372036854775807, 4>} : (tensor<8x10xf32>) -> tensor<8x10xf32>
+  return
+}
+
+// -----
+
+// Too much padding.
+func.func @f(%x: tensor<8x10xf32>) {
+  // expected-error @+2 {{result is too large, its sizes exceed 64 bits}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = train.pad %x low [9223372036854775807, 0] high [1, 0] interior [0, 0] : (tensor<8x10xf32>) -> tensor<8x10xf32>
+  return
+}
+
+// -----
+
+// Too many rows.
+func.func @f(%x: tensor<9223372036854775807xi1>) {
+  // expected-error @+2 {{result is too large, its sizes exceed 64 bits}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = train.concat %x, %x axis 0 : (tensor<9223372036854775807xi1>, tensor<9223372036854775807xi1>) -> tensor<9223372036854775807xi1>
+  return
+}
+
+// -----
+
+// A dilation beyond all sizes.
+func.func @f(%x: tensor<2x4x9x9xf32>, %w: tensor<6x4x3x3xf32>) {
+  // expected-error @+2 {{result is too large, its sizes exceed 64 bits}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = train.conv %x, %w strides [1, 1] pads [0, 0, 0, 0] dilations [9223372036854775807, 1] : (tensor<2x4x9x9xf32>, tensor<6x4x3x3xf32>) -> tensor<2x6x7x7xf32>
+  return
+}
+
+// -----
+
+// Groups beyond all sizes.
+func.func @f(%x: tensor<2x4x9x9xf32>, %w: tensor<0x4x3x3xf32>) {
+  // expected-error @+2 {{result is too large, its sizes exceed 64 bits}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = train.conv %x, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] group 9223372036854775807 : (tensor<2x4x9x9xf32>, tensor<0x4x3x3xf32>) -> tensor<2x6x7x7xf32>
+  return
+}
+
+// -----
+
 // Types of a broadcast.
 func.func @f(%a: tensor<8x10xf32>) {
   // expected-error @+1 {{expected two operand types and one result type}}
