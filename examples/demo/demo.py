@@ -114,10 +114,10 @@ def print_costs(psi, runs, gathered):
           "  sent a step    formula  padding | ms a step")
     for stage, rows in runs.items():
         row = rows[-1]
-        held, padding = sum(row["state_bytes"].values()), row["state_padding_bytes"]
+        held, padding = sum(row["state_bytes"].values()), row["state_padding_bytes"]  # the latter beside it
         sent = sum(row["comm_bytes"].values())
         formula = sum(formulas.sent_bytes(psi, RANKS, stage, gathered).values())
-        print(f"  {stage:5} | {held - padding:28} {formulas.state_bytes(psi, 'adamw', RANKS, stage):9.0f} {padding:8} |"
+        print(f"  {stage:5} | {held:28.0f} {formulas.state_bytes(psi, 'adamw', RANKS, stage):9.0f} {padding:8.0f} |"
               f" {row['peak_bytes']['device']:12} {row['planned_peak_bytes']['device']:9} |"
               f" {sent:12.0f} {formula:10.0f} {row['comm_padding_bytes']:8.0f} |"
               f" {np.median([r['step_ms'] for r in rows]):9.2f}")

@@ -47,9 +47,9 @@ struct StepMetrics {
   double exposedCommMs = 0;
   SpaceBytes peak, plannedPeak;
   /// State of one rank that outlives the use of a value, by kind, and the
-  /// bytes of it that hold no element of the model.
-  uint64_t parameterBytes = 0, gradientBytes = 0, optimizerBytes = 0;
-  uint64_t statePaddingBytes = 0;
+  /// padding beside it: the mean of the ranks, whose last shards are shorter.
+  double parameterBytes = 0, gradientBytes = 0, optimizerBytes = 0;
+  double statePaddingBytes = 0;
 };
 
 /// The metrics as one line of JSON, without a newline.

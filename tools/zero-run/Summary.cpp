@@ -57,14 +57,13 @@ static void printState(const zrt_program_info &info, const ModelBytes &model,
   double gradients = model.trained * (info.stage >= 2 ? part : 1);
   double optimizer = model.optimizer * (info.stage >= 1 ? part : 1);
   std::printf("%-20s %14s %14s\n", "state of a rank", "bytes", "formula");
-  row("parameters", double(metrics.parameterBytes), parameters);
-  row("gradients", double(metrics.gradientBytes), gradients);
-  row("optimizer state", double(metrics.optimizerBytes), optimizer);
+  row("parameters", metrics.parameterBytes, parameters);
+  row("gradients", metrics.gradientBytes, gradients);
+  row("optimizer state", metrics.optimizerBytes, optimizer);
   row("together",
-      double(metrics.parameterBytes + metrics.gradientBytes +
-             metrics.optimizerBytes),
+      metrics.parameterBytes + metrics.gradientBytes + metrics.optimizerBytes,
       parameters + gradients + optimizer);
-  plainRow("padding", double(metrics.statePaddingBytes));
+  plainRow("padding", metrics.statePaddingBytes);
   if (info.window_bytes)
     plainRow("gathered at once", double(info.window_bytes));
 }

@@ -241,8 +241,8 @@ void Training::fillMetrics(double wallMs) {
   current.plannedPeak = spaces(planned);
   auto held = [&](zrt_kind kind) {
     uint64_t bytes = zrt_program_kind_bytes(program.get(), kind, &padding);
-    current.statePaddingBytes += padding;
-    return bytes - padding;
+    current.statePaddingBytes += double(padding) / ranks;
+    return double(bytes) - double(padding) / ranks;
   };
   current.parameterBytes = held(ZRT_KIND_PARAMETER);
   current.gradientBytes = held(ZRT_KIND_GRADIENT);
