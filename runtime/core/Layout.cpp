@@ -98,7 +98,14 @@ std::optional<uint64_t> zrt::viewExtent(const View &view) {
   return empty ? std::optional<uint64_t>(view.offset) : checkedAdd(last, 1);
 }
 
+/// The other sizes of an empty view may be any: products of them are not safe.
+static bool isEmpty(const View &view) {
+  return std::find(view.sizes.begin(), view.sizes.end(), 0) != view.sizes.end();
+}
+
 bool zrt::isContiguous(const View &view) {
+  if (isEmpty(view))
+    return true;
   int64_t expected = 1;
   for (size_t dim = view.sizes.size(); dim-- > 0;) {
     if (view.sizes[dim] != 1 && view.strides[dim] != expected)
@@ -109,6 +116,8 @@ bool zrt::isContiguous(const View &view) {
 }
 
 bool zrt::overlapsItself(const View &view) {
+  if (isEmpty(view))
+    return false;
   // Sorted by stride, each dimension has to step over all smaller ones.
   std::vector<std::pair<int64_t, int64_t>> dims;
   for (size_t dim = 0; dim < view.sizes.size(); ++dim)

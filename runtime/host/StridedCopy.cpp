@@ -23,6 +23,10 @@ StridedCopy::StridedCopy(const View &fromView, const View &toView,
       toOffset(toView.offset * int64_t(elementBytes)) {
   auto size = int64_t(elementBytes);
   View from = fromView, to = toView;
+  if (elementCount(to.sizes) == uint64_t(0)) {
+    dims.push_back({0, size, size});
+    return;
+  }
   if (from.sizes != to.sizes) {
     // Both contiguous: the common shape is flat.
     from = to = contiguousView({int64_t(*elementCount(toView.sizes))});

@@ -95,6 +95,31 @@ TEST(Command, StridedCopyOfEveryWidth) {
   }
 }
 
+/// Empty views, even of absurd sizes, copy nothing at once.
+TEST(Command, EmptyViews) {
+  const int64_t huge = int64_t(1) << 62;
+  PlanBuilder plan(1);
+  uint32_t x = plan.input("x", {4}), y = plan.buffer("y", {4});
+  fb::CommandT &copy = plan.command(fb::Op_Copy);
+  plan.operand(copy, x, 0, {0, huge, huge}, {huge, 0, huge});
+  plan.operand(copy, x, 4, {0, huge, huge}, {1, 1, 0});
+  fb::CommandT &fill = plan.command(fb::Op_Fill);
+  plan.operand(fill, x, 0, {huge, huge, 0}, {0, 0, 1});
+  fb::CommandT &launch = plan.launch("double4", {x, y});
+  plan.operand(launch, x, 0, {0, huge, huge}, {huge, huge, huge});
+  plan.output(x);
+  std::string error = loadError(plan);
+  EXPECT_EQ(error, "command 0 (copy): operand 0 has a negative or overflowing "
+                   "size");
+  copy.operands[0]->strides = {huge, 0, 1};
+  fill.operands[0]->sizes = {0, huge, huge};
+  launch.operands[2]->strides = {0, 0, 0};
+  Running running(plan);
+  running.set<float>("x", 0, {1, 2, 3, 4});
+  running.step();
+  EXPECT_EQ(running.get(0), (std::vector<float>{1, 2, 3, 4}));
+}
+
 TEST(Command, Fill) {
   PlanBuilder plan(1);
   uint32_t x = plan.input("x", {2, 3});
