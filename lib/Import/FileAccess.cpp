@@ -88,8 +88,7 @@ llvm::Expected<FileRef> zero::onnx_import::mapFile(StringRef path) {
   return mapDescriptor(file.fd, /*single=*/false);
 }
 
-/// One component at a time, refusing links; for kernels without openat2.
-static Descriptor walkBeneath(int dir, StringRef name) {
+int zero::onnx_import::walkBeneath(int dir, StringRef name) {
   SmallVector<StringRef> parts;
   name.split(parts, '/', -1, /*KeepEmpty=*/false);
   Descriptor at;
@@ -97,12 +96,11 @@ static Descriptor walkBeneath(int dir, StringRef name) {
     int flags = readFlags | O_NOFOLLOW;
     if (i + 1 < parts.size())
       flags |= O_DIRECTORY;
-    Descriptor next(openat(i ? at.fd : dir, part.str().c_str(), flags));
-    if (next.fd < 0)
-      return next;
-    at = std::move(next);
+    at = Descriptor(openat(i ? at.fd : dir, part.str().c_str(), flags));
+    if (at.fd < 0)
+      return -1;
   }
-  return at;
+  return std::exchange(at.fd, -1);
 }
 
 static Descriptor openBeneath(int dir, StringRef name) {
@@ -115,7 +113,7 @@ static Descriptor openBeneath(int dir, StringRef name) {
   if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
     return Descriptor(fd);
 #endif
-  return walkBeneath(dir, name);
+  return Descriptor(walkBeneath(dir, name));
 }
 
 /// Refuses names that could not be right on any file system.

@@ -45,6 +45,11 @@ using FileRef = std::shared_ptr<MappedFile>;
 /// Maps the regular file at `path`.
 llvm::Expected<FileRef> mapFile(StringRef path);
 
+/// Opens `name` below the folder `dir` one component at a time, refusing links:
+/// what stands in for openat2 where the kernel lacks it. Returns -1 and sets
+/// errno on failure.
+int walkBeneath(int dir, StringRef name);
+
 /// The external data files of one model, each mapped once.
 class ExternalFiles {
 public:
