@@ -56,13 +56,15 @@ class Mlp(nn.Module):
 
 
 class Cnn(nn.Module):
-    """Convolutions with and without bias, BatchNorm, both pools, one residual."""
+    """Convolutions with and without bias, BatchNorm, both pools, one residual.
+
+    No bias before BatchNorm: its gradient would be rounding noise."""
 
     def __init__(self):
         super().__init__()
         self.stem = nn.Conv2d(3, 8, 3, padding=1, bias=False)
         self.bn1 = nn.BatchNorm2d(8)
-        self.conv = nn.Conv2d(8, 8, 3, padding=1)
+        self.conv = nn.Conv2d(8, 8, 3, padding=1, bias=False)
         self.bn2 = nn.BatchNorm2d(8)
         self.down = nn.Conv2d(8, 12, 3, stride=2, padding=1)
         self.head = nn.Linear(12, 10)
