@@ -144,14 +144,30 @@ void Rank::execute(BoundCommand &command, Barrier &barrier) {
     command.copy->run(command.from, command.to);
 }
 
+/// A gathered parameter lives from its gather to the release behind a command.
+void Rank::countGathered(const Command &command) {
+  auto bytes = [&](uint32_t buffer) {
+    const Buffer &info = program.buffers[buffer];
+    return info.kind == fb::Kind_Gathered ? info.bytes : 0;
+  };
+  if (command.op == fb::Op_AllGather)
+    for (const Piece &piece : command.pieces)
+      gathered += bytes(piece.target);
+  mostGathered = std::max(mostGathered, gathered);
+  for (uint32_t buffer : command.release)
+    gathered -= std::min(gathered, bytes(buffer));
+}
+
 void Rank::run(Barrier &barrier, bool poisonReleased) {
   using Clock = std::chrono::steady_clock;
   Clock::time_point begin = Clock::now();
+  gathered = 0;
   for (current = 0; current < commands.size(); ++current) {
     BoundCommand &command = commands[current];
     execute(command, barrier);
     for (uint32_t buffer : command.uses)
       touch(buffer);
+    countGathered(program.commands[current]);
     if (poisonReleased)
       for (uint32_t buffer : program.commands[current].release)
         std::memset(address(buffer), poisonByte, program.buffers[buffer].bytes);

@@ -52,6 +52,9 @@ public:
   /// Highest byte touched, by arena.
   const std::vector<uint64_t> &touched() const { return touchedEnd; }
 
+  /// Most bytes of gathered parameters that were alive at one time.
+  uint64_t gatheredPeak() const { return mostGathered; }
+
   size_t current = 0;
   std::vector<uint64_t> nanoseconds; // by command
 
@@ -67,6 +70,7 @@ private:
     std::vector<uint32_t> uses; // buffers
   };
   void execute(BoundCommand &command, Barrier &barrier);
+  void countGathered(const Command &command);
   void bindCopy(const Command &command, BoundCommand &bound);
   void findUnwritten();
 
@@ -76,6 +80,7 @@ private:
   MemoryBlock scratch;
   std::vector<BoundCommand> commands;
   std::vector<uint64_t> touchedEnd;
+  uint64_t gathered = 0, mostGathered = 0; // bytes
   struct Hole {
     uint32_t arena;
     uint64_t begin, end;

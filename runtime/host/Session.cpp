@@ -254,6 +254,8 @@ zrt_counters Session::counters() const {
     }
   }
   for (const std::unique_ptr<Rank> &rank : ranks) {
+    result.gathered_peak_bytes =
+        std::max(result.gathered_peak_bytes, rank->gatheredPeak());
     uint64_t touched[ZRT_NUM_SPACES] = {};
     for (size_t arena = 0; arena < program->arenas.size(); ++arena)
       touched[program->arenas[arena].space] += rank->touched()[arena];

@@ -55,7 +55,9 @@ std::string zrt::formatMetrics(const StepMetrics &m) {
           member("comm_padding_bytes", m.commPaddingBytes) + "," +
           member("exposed_comm_ms", m.exposedCommMs) + "," +
           member("peak_bytes", spaces(m.peak)) + "," +
-          member("planned_peak_bytes", spaces(m.plannedPeak));
+          member("planned_peak_bytes", spaces(m.plannedPeak)) + "," +
+          member("gathered_bytes", m.gatheredBytes) + "," +
+          member("planned_gathered_bytes", m.plannedGatheredBytes);
   line += ",\"state_bytes\":{" + member("parameters", m.parameterBytes) + "," +
           member("gradients", m.gradientBytes) + "," +
           member("optimizer", m.optimizerBytes) + "}," +

@@ -46,6 +46,8 @@ struct StepMetrics {
   double commPaddingBytes = 0;
   double exposedCommMs = 0;
   SpaceBytes peak, plannedPeak;
+  /// Gathered parameters alive at once: measured, and the plan's window.
+  uint64_t gatheredBytes = 0, plannedGatheredBytes = 0;
   /// State of one rank that outlives the use of a value, by kind, and the
   /// padding beside it: the mean of the ranks, whose last shards are shorter.
   double parameterBytes = 0, gradientBytes = 0, optimizerBytes = 0;

@@ -92,6 +92,9 @@ def peak_as_planned(runner, name, form, optimizer, ranks, stage):
         for space, planned in row["planned_peak_bytes"].items():
             got = row["peak_bytes"][space]
             require(got == planned, f"step {row['step']}: {space} peak {got} bytes, planned {planned}")
+        require(row["gathered_bytes"] == row["planned_gathered_bytes"],
+                f"step {row['step']}: {row['gathered_bytes']} bytes gathered at once, planned {row['planned_gathered_bytes']}")
+        require((stage == 3) == (row["gathered_bytes"] > 0), "parameters are gathered in stage 3 only")
     require(run.rows[0]["planned_peak_bytes"]["device"] > 0, "the plan uses no device memory")
 
 

@@ -54,7 +54,8 @@ Training::Training(const RunOptions &options, const zrt::Program &program,
   require(session.create(program, &sessionOptions));
 }
 
-Training::~Training() = default;
+// Also after an error: its message begins on a line of its own.
+Training::~Training() { clearProgress(); }
 
 static zrt::InputSpec specOf(const zrt_input_info &input) {
   zrt::InputSpec spec;
@@ -117,8 +118,7 @@ void Training::run() {
     if (terminal)
       showProgress(step);
   }
-  if (terminal && numSteps)
-    std::fputs("\r\033[K", stderr);
+  clearProgress();
   std::printf("%lld steps on %u ranks, ZeRO stage %u",
               static_cast<long long>(numSteps), info.ranks, info.stage);
   if (numSteps)
@@ -127,10 +127,17 @@ void Training::run() {
   std::puts("");
 }
 
-void Training::showProgress(int64_t step) const {
+void Training::showProgress(int64_t step) {
+  progressShown = true;
   std::fprintf(stderr, "\r\033[Kstep %lld/%lld  loss %.6g  %.4g ms",
                static_cast<long long>(step + 1),
                static_cast<long long>(numSteps), current.loss, current.stepMs);
+}
+
+void Training::clearProgress() {
+  if (progressShown)
+    std::fputs("\r\033[K", stderr);
+  progressShown = false;
 }
 
 void Training::setInputs(int64_t step) {
@@ -235,6 +242,8 @@ void Training::fillMetrics(double wallMs) {
         sent(counters.comm_padding_bytes_times_ranks, zrt_collective(kind));
   current.exposedCommMs = counters.exposed_comm_ms;
   current.peak = spaces(counters.peak_bytes);
+  current.gatheredBytes = counters.gathered_peak_bytes;
+  current.plannedGatheredBytes = info.window_bytes;
   uint64_t planned[ZRT_NUM_SPACES], padding;
   for (int space = 0; space < ZRT_NUM_SPACES; ++space)
     planned[space] = zrt_program_planned_bytes(program.get(), zrt_space(space));

@@ -304,6 +304,9 @@ typedef struct zrt_counters {
   uint64_t comm_padding_bytes_times_ranks[ZRT_NUM_COLLECTIVES];
   /// Highest byte touched in each space on any rank; never reset.
   uint64_t peak_bytes[ZRT_NUM_SPACES];
+  /// Most bytes of gathered parameters alive at one time on any rank; the plan
+  /// says `window_bytes`. Never reset.
+  uint64_t gathered_peak_bytes;
   /// Scratch memory of library calls, of one rank; not in peak_bytes.
   uint64_t library_workspace_bytes;
   double step_ms;         ///< wall-clock time of the steps

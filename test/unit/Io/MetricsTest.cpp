@@ -34,6 +34,8 @@ StepMetrics sample() {
   m.allGatherBytes = 100.5;
   m.peak = {1, 2, 3};
   m.plannedPeak = {4, 5, 6};
+  m.gatheredBytes = 7;
+  m.plannedGatheredBytes = 8;
   m.parameterBytes = 7;
   m.optimizerBytes = 9;
   return m;
@@ -47,6 +49,7 @@ TEST_F(Metrics, LineIsAsDocumented) {
       R"("reduce_scatter":0,"all_reduce":0},"comm_padding_bytes":0,)"
       R"("exposed_comm_ms":0,"peak_bytes":{"device":1,"host":2,"disk":3},)"
       R"("planned_peak_bytes":{"device":4,"host":5,"disk":6},)"
+      R"("gathered_bytes":7,"planned_gathered_bytes":8,)"
       R"("state_bytes":{"parameters":7,"gradients":0,"optimizer":9},)"
       R"("state_padding_bytes":0})");
 }
