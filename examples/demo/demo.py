@@ -20,8 +20,8 @@ import formulas  # noqa: E402
 
 RANKS = 4
 MODELS = {  # name: (loss, batch of a rank, steps, learning rate, further dims, data)
-    "digits-cnn": ("cross-entropy", 16, 60, 3e-3, [], "digits.safetensors"),
-    "char-gpt": ("causal-lm", 8, 100, 3e-3, ["seq=64"], "text.bin"),
+    "digits-cnn": ("cross-entropy", 16, 120, 3e-3, [], "digits.safetensors"),
+    "char-gpt": ("causal-lm", 8, 240, 3e-3, ["seq=64"], "text.bin"),
 }
 
 
