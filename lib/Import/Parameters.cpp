@@ -58,6 +58,8 @@ void Parameters::collectUses() {
       if (auto it = origin.find(input); it != origin.end())
         uses[it->second].push_back({&node, unsigned(i)});
     StringRef op = node.op_type();
+    if ((op == "MatMul" || op == "Conv") && node.output_size())
+      products.insert(node.output(0));
     bool passes = op == "Transpose" || op == "Identity" || op == "Cast" ||
                   op == "CastLike";
     if (!passes || !node.input_size() || !node.output_size())
@@ -112,14 +114,9 @@ static StringRef weightOperand(StringRef op, unsigned operand, size_t rank) {
 
 /// Whether `use` adds the initializer to a matrix product or a convolution, as
 /// exporters without Gemm write a bias.
-static bool isAddedToProduct(const Model &model, const Use &use) {
-  if (use.node->op_type() != "Add" || use.node->input_size() != 2)
-    return false;
-  const std::string &other = use.node->input(1 - use.operand);
-  for (const onnx::NodeProto &node : model.graph().node())
-    if (node.output_size() && node.output(0) == other)
-      return node.op_type() == "MatMul" || node.op_type() == "Conv";
-  return false;
+bool Parameters::isAddedToProduct(const Use &use) const {
+  return use.node->op_type() == "Add" && use.node->input_size() == 2 &&
+         products.contains(use.node->input(1 - use.operand));
 }
 
 static std::string describe(const onnx::NodeProto &node) {
@@ -160,7 +157,7 @@ void Parameters::classify(Param &param) {
       weight = (kind + " of " + describe(*use.node)).str();
     // Where there is a signature it names the biases.
     if (weight.empty() && !torchSignature.present && data.shape.size() == 1 &&
-        data.size() > 1 && isAddedToProduct(model, use))
+        data.size() > 1 && isAddedToProduct(use))
       weight = "bias added by " + describe(*use.node);
   }
   if (torchSignature.parameters.count(data.name))

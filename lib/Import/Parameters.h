@@ -81,6 +81,7 @@ private:
       : model(model), options(options), loc(loc) {}
 
   void collectUses();
+  bool isAddedToProduct(const Use &use) const;
   void readSignature();
   void classify(Param &param);
   LogicalResult applyOverrides();
@@ -98,6 +99,8 @@ private:
   std::vector<std::unique_ptr<Param>> params;
   llvm::StringMap<Param *> byName;
   llvm::StringMap<std::vector<Use>> uses;
+  /// Results of matrix products and convolutions.
+  llvm::StringSet<> products;
 };
 
 /// Whether `name` looks like PyTorch's path of a parameter or buffer.

@@ -165,45 +165,61 @@ static StringRef metadata(const onnx::NodeProto &node, StringRef key) {
   return "";
 }
 
-/// Whether a node computes for module `module`, as torch.export's metadata or
-/// the TorchScript exporter's node names ("/model/lm_head/MatMul") say.
-static bool isOfModule(const onnx::NodeProto &node, StringRef module) {
-  std::string quoted = ("'" + module + "'").str();
-  if (metadata(node, "pkg.torch.onnx.name_scopes").contains(quoted))
-    return true;
-  std::string scope = StringRef(node.name()).rsplit('/').first.str();
-  llvm::replace(scope, '/', '.');
-  return scope == "." + module.str();
+/// Calls `found` with what torch.export's metadata say a node computes for: the
+/// variables of its call (`%p_fc_weight`) and the module it stands in (`fc`).
+static void forEachTrace(const onnx::NodeProto &node,
+                         llvm::function_ref<void(StringRef)> found) {
+  StringRef call = metadata(node, "pkg.torch.onnx.fx_node");
+  for (size_t at = call.find('%'); at != StringRef::npos;
+       at = call.find('%', at + 1)) {
+    StringRef rest = call.substr(at + 1);
+    size_t length =
+        rest.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; })
+            .size();
+    found(call.substr(at, length + 1));
+  }
+  // ['', 'model', 'model.fc', 'linear']: the last but one is the module itself.
+  SmallVector<StringRef> parts;
+  metadata(node, "pkg.torch.onnx.name_scopes").split(parts, '\'');
+  if (parts.size() >= 5)
+    found(parts[parts.size() - 4]);
+}
+
+/// Another name of `param`: of the same tensor or, where the exporter dropped
+/// the name, the only one.
+static void addName(Param &param, StringRef name) {
+  if (!isDottedName(param.name) && param.tied.empty()) {
+    param.unit = unitOf(name);
+    param.why += ", PyTorch's '" + name.str() + "'";
+  }
+  param.tied.push_back(name.str());
 }
 
 /// A parameter of the signature that has no initializer may be another name
 /// of one that has: its module's nodes then use that one.
 void Parameters::nameTies() {
+  llvm::StringMap<Param *> byTrace;
+  for (auto &param : params) {
+    size_t rank = param->data->shape.size();
+    bool nameless = !isDottedName(param->name);
+    if (param->role != Role::Constant && (nameless ? rank > 1 : rank == 2))
+      for (const Use &use : usesOf(param->data->name))
+        forEachTrace(*use.node, [&](StringRef trace) {
+          byTrace.try_emplace(trace, param.get());
+        });
+  }
   for (auto [target, variable] : torchSignature.parameters) {
     if (find(target))
       continue;
-    StringRef module = target.rsplit('.').first;
-    for (auto &param : params) {
-      if (param->role == Role::Constant || param->data->shape.size() < 2)
-        continue;
-      auto usedByModule = [&, variable = variable](const Use &use) {
-        return isOfModule(*use.node, module) ||
-               metadata(*use.node, "pkg.torch.onnx.fx_node")
-                   .contains(("%" + variable + ",").str()) ||
-               metadata(*use.node, "pkg.torch.onnx.fx_node")
-                   .contains(("%" + variable + ")").str());
-      };
-      bool named = isDottedName(param->name);
-      if ((named && param->data->shape.size() != 2) ||
-          llvm::none_of(usesOf(param->data->name), usedByModule))
-        continue;
-      param->tied.push_back(target.str());
-      if (!named && unitOf(param->name) == param->unit) {
-        param->unit = unitOf(target);
-        param->why += ", PyTorch's '" + target.str() + "'";
-      }
-      break;
-    }
+    Param *param = byTrace.lookup(("%" + variable).str());
+    if (!param)
+      param = byTrace.lookup(target.rsplit('.').first);
+    // A module's bias is no other name of its weight.
+    StringRef last = target.rsplit('.').second;
+    if (param && (isDottedName(param->name)
+                      ? StringRef(param->name).rsplit('.').second == last
+                      : last != "bias"))
+      addName(*param, target);
   }
 }
 
