@@ -224,3 +224,36 @@ TEST(Collective, BucketAndBytes) {
   EXPECT_EQ(running.session.counters().comm_bytes_times_ranks[ZRT_ALL_GATHER],
             0u);
 }
+
+/// No rank writes a source while another still reads it, nor reads one that is
+/// not yet complete: each round writes, communicates, and wipes.
+TEST(Collective, OrderWithItsNeighbours) {
+  const uint32_t ranks = 4;
+  const int64_t count = 100000, size = count / ranks, rounds = 10;
+  for (fb::Op op : {fb::Op_AllGather, fb::Op_ReduceScatter, fb::Op_AllReduce}) {
+    bool gathers = op == fb::Op_AllGather;
+    int64_t sourceSize = gathers ? size : count;
+    int64_t targetSize = op == fb::Op_ReduceScatter ? size : count;
+    PlanBuilder plan(ranks);
+    uint32_t x = plan.input("x", {sourceSize});
+    uint32_t source = plan.buffer("source", {sourceSize});
+    for (int64_t round = 0; round < rounds; ++round) {
+      uint32_t target = plan.buffer("target", {targetSize});
+      fb::CommandT &copy = plan.command(fb::Op_Copy);
+      plan.operand(copy, x);
+      plan.operand(copy, source);
+      plan.collective(op, source, target, count,
+                      op == fb::Op_AllReduce ? count : size);
+      plan.operand(plan.command(fb::Op_Fill), source);
+      plan.output(target);
+    }
+    Running running(plan);
+    running.set("x", ZRT_ALL_RANKS, std::vector<float>(sourceSize, 1.0f));
+    running.step();
+    std::vector<float> expected(targetSize, gathers ? 1.0f : float(ranks));
+    for (uint32_t round = 0; round < rounds; ++round)
+      for (uint32_t rank = 0; rank < ranks; ++rank)
+        EXPECT_TRUE(running.get(round, rank) == expected)
+            << "operation " << op << ", round " << round << ", rank " << rank;
+  }
+}
