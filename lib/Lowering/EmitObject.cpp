@@ -75,7 +75,8 @@ FailureOr<KernelTarget> KernelTarget::named(llvm::StringRef cpu, Location loc) {
       backend->createMCSubtargetInfo(triple, cpu, ""));
   KernelTarget target;
   target.cpu = cpu.str();
-  for (const llvm::SubtargetFeatureKV &feature : info->getEnabledProcessorFeatures())
+  for (const llvm::SubtargetFeatureKV &feature :
+       info->getEnabledProcessorFeatures())
     target.features.push_back(feature.Key);
   return target;
 }
@@ -124,8 +125,8 @@ static void addEntry(llvm::Module &module, llvm::Function &body,
   llvm::Type *pointer = llvm::PointerType::getUnqual(context);
   auto *type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), pointer,
                                        /*isVarArg=*/false);
-  auto *entry = llvm::Function::Create(
-      type, llvm::GlobalValue::ExternalLinkage, name, module);
+  auto *entry = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage,
+                                       name, module);
   llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "", entry));
   SmallVector<llvm::Value *> buffers;
   for (unsigned i = 0; i < body.arg_size(); ++i)
@@ -236,8 +237,8 @@ static LogicalResult link(ArrayRef<char> object, Location loc,
         std::tuple("so", &output, &outputFd, &removeOutput),
         std::tuple("log", &log, &logFd, &removeLog)})
     if (std::error_code error = createTemporary(suffix, *path, *fd, *remover))
-      return emitError(loc) << "cannot create a temporary file: "
-                            << error.message();
+      return emitError(loc)
+             << "cannot create a temporary file: " << error.message();
   llvm::raw_fd_ostream(outputFd, /*shouldClose=*/true);
   llvm::raw_fd_ostream(logFd, /*shouldClose=*/true);
   llvm::raw_fd_ostream stream(inputFd, /*shouldClose=*/true);
@@ -246,7 +247,8 @@ static LogicalResult link(ArrayRef<char> object, Location loc,
   if (stream.has_error()) {
     std::error_code error = stream.error();
     stream.clear_error();
-    return emitError(loc) << "cannot write " << input << ": " << error.message();
+    return emitError(loc) << "cannot write " << input << ": "
+                          << error.message();
   }
 
   std::optional<StringRef> redirects[] = {StringRef(""), StringRef(log),

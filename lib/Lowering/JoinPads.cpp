@@ -78,8 +78,8 @@ static void joinSum(train::AddOp sum) {
 }
 
 void zero::joinPads(Block &block) {
-  for (auto sum : llvm::make_early_inc_range(
-           llvm::reverse(block.getOps<train::AddOp>())))
+  for (auto sum :
+       llvm::make_early_inc_range(llvm::reverse(block.getOps<train::AddOp>())))
     joinSum(sum);
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isa<train::AddOp, train::PadOp>(op) && op.use_empty())

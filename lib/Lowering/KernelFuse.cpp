@@ -48,7 +48,8 @@ mapElements(OpBuilder &b, Value value, Type element,
   return linalg::GenericOp::create(
              b, loc, init.getType(), value, init, ArrayRef{map, map}, kinds,
              [&](OpBuilder &nested, Location at, ValueRange args) {
-               linalg::YieldOp::create(nested, at, convert(nested, at, args[0]));
+               linalg::YieldOp::create(nested, at,
+                                       convert(nested, at, args[0]));
              })
       .getResult(0);
 }

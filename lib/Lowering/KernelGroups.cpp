@@ -20,8 +20,8 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -68,9 +68,9 @@ bool zero::isElementwise(Operation *op) {
   if (auto generic = dyn_cast<linalg::GenericOp>(op))
     return generic.getNumResults() == 1 && !generic.hasIndexSemantics() &&
            generic.getNumParallelLoops() == generic.getNumLoops() &&
-           llvm::all_of(generic.getIndexingMapsArray(), [](AffineMap map) {
-             return map.isProjectedPermutation();
-           }) &&
+           llvm::all_of(
+               generic.getIndexingMapsArray(),
+               [](AffineMap map) { return map.isProjectedPermutation(); }) &&
            generic.getIndexingMapsArray().back().isPermutation();
   return op->hasTrait<train::BroadcastElementwise>() ||
          OpTrait::hasElementwiseMappableTraits(op);
@@ -114,7 +114,8 @@ static bool isShortRow(RankedTensorType type, ArrayRef<int64_t> axes) {
 
 static bool isShortRow(Value value, int64_t firstAxis) {
   auto type = cast<RankedTensorType>(value.getType());
-  return isShortRow(type, llvm::to_vector(llvm::seq(firstAxis, type.getRank())));
+  return isShortRow(type,
+                    llvm::to_vector(llvm::seq(firstAxis, type.getRank())));
 }
 
 /// Whether the lowering of `consumer` is a loop over rows of `operand`.
@@ -207,8 +208,8 @@ bool Grouping::mayShare(Operation *producer, const Group &group) {
 }
 
 bool Grouping::mayJoin(Operation *producer, const Group &group) {
-  if (!producer || producer->getBlock() != &block ||
-      group.contains(producer) || grouped.contains(producer) ||
+  if (!producer || producer->getBlock() != &block || group.contains(producer) ||
+      grouped.contains(producer) ||
       !(isKernelOp(producer) || splitsSlice(producer)))
     return false;
   bool inside = true;

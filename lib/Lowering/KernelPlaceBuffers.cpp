@@ -114,10 +114,11 @@ static SmallVector<ReassociationIndices> findMergeable(linalg::GenericOp op) {
 
 static bool canMergeLoops(linalg::GenericOp op) {
   return op.hasPureBufferSemantics() && !op.hasIndexSemantics() &&
-         llvm::all_of(op->getOperands(), [](Value operand) {
-           auto type = dyn_cast<MemRefType>(operand.getType());
-           return !type || type.hasStaticShape();
-         }) &&
+         llvm::all_of(op->getOperands(),
+                      [](Value operand) {
+                        auto type = dyn_cast<MemRefType>(operand.getType());
+                        return !type || type.hasStaticShape();
+                      }) &&
          llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) {
            return map.isProjectedPermutation(/*allowZeroInResults=*/true);
          });
@@ -187,7 +188,8 @@ static void mergeLoops(linalg::GenericOp op) {
   for (auto [operand, merged] : llvm::zip(op->getOpOperands(), operands)) {
     Value value = operand.get();
     if (!isUnchanged(value, merged))
-      value = memref::CollapseShapeOp::create(b, op.getLoc(), value, merged.dims);
+      value =
+          memref::CollapseShapeOp::create(b, op.getLoc(), value, merged.dims);
     (op.isDpsInput(&operand) ? inputs : outputs).push_back(value);
     maps.push_back(merged.map);
   }
@@ -202,7 +204,8 @@ static void mergeLoops(linalg::GenericOp op) {
 }
 
 namespace {
-struct KernelPlaceBuffers : zero::impl::KernelPlaceBuffersBase<KernelPlaceBuffers> {
+struct KernelPlaceBuffers
+    : zero::impl::KernelPlaceBuffersBase<KernelPlaceBuffers> {
   using KernelPlaceBuffersBase::KernelPlaceBuffersBase;
 
   void runOnOperation() override {

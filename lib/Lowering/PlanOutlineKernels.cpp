@@ -85,8 +85,8 @@ static Operation *findRead(Value value) {
 
 /// The operand that a `zero.assign` of `output` replaces; only for a group of
 /// elementwise ops, which can run in place.
-static int64_t findAssigned(const KernelGroup &group, const Interface &interface,
-                            Value output) {
+static int64_t findAssigned(const KernelGroup &group,
+                            const Interface &interface, Value output) {
   if (!llvm::all_of(group.ops, isElementwise))
     return -1;
   for (Operation *user : output.getUsers()) {
@@ -166,8 +166,7 @@ static std::string getName(const KernelGroup &group) {
 namespace {
 class Outliner {
 public:
-  Outliner(ModuleOp module, func::FuncOp step)
-      : symbols(module), step(step) {}
+  Outliner(ModuleOp module, func::FuncOp step) : symbols(module), step(step) {}
 
   LogicalResult run();
   unsigned getNumKernels() const { return kernels.size(); }

@@ -19,6 +19,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/PatternMatch.h"
+#include <optional>
 
 namespace mlir::zero {
 
@@ -35,6 +36,10 @@ void populateTrainReductionToLinalg(RewritePatternSet &patterns);
 void populateTrainShapeToLinalg(RewritePatternSet &patterns);
 void populateTrainSoftmaxToLinalg(RewritePatternSet &patterns);
 
+/// Empty tensors for the results of `op` if none has an element: slices of
+/// nothing are no valid IR.
+std::optional<SmallVector<Value>> lowerEmpty(OpBuilder &b, Operation *op);
+
 /// Replaces an operation by the values that `lower` builds.
 template <typename OpTy>
 struct LowerTrainOp : OpRewritePattern<OpTy> {
@@ -43,7 +48,8 @@ struct LowerTrainOp : OpRewritePattern<OpTy> {
       : OpRewritePattern<OpTy>(context), lower(lower) {}
 
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &b) const override {
-    b.replaceOp(op, lower(b, op));
+    std::optional<SmallVector<Value>> empty = lowerEmpty(b, op);
+    b.replaceOp(op, empty ? *empty : lower(b, op));
     return success();
   }
 
@@ -68,6 +74,34 @@ Value convertScalar(OpBuilder &b, Location loc, Value value, Type to);
 
 Value constantScalar(OpBuilder &b, Location loc, Type type, double value);
 Value constantIndex(OpBuilder &b, Location loc, int64_t value);
+
+/// Strict float arithmetic at one place; a number takes the type of the other
+/// operand.
+struct FloatMath {
+  OpBuilder &b;
+  Location loc;
+
+  Value constant(Type type, double value) const;
+  Value cast(Value x, Type type) const;
+  Value add(Value x, Value y) const;
+  Value sub(Value x, Value y) const;
+  Value mul(Value x, Value y) const;
+  Value div(Value x, Value y) const;
+  Value neg(Value x) const;
+  Value sqrt(Value x) const;
+  Value add(Value x, double y) const { return add(x, like(x, y)); }
+  Value mul(Value x, double y) const { return mul(x, like(x, y)); }
+  Value div(Value x, double y) const { return div(x, like(x, y)); }
+  /// value - x.
+  Value subFrom(double value, Value x) const { return sub(like(x, value), x); }
+  /// 1 / sqrt(x + epsilon).
+  Value rsqrt(Value x, double epsilon) const;
+
+private:
+  Value like(Value x, double value) const {
+    return constant(x.getType(), value);
+  }
+};
 
 /// The combination of two scalars by a reduction; sums may be reordered, which
 /// is what lets LLVM keep them in vector lanes.

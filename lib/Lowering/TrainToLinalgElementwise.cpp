@@ -22,19 +22,7 @@ using namespace mlir::zero;
 
 namespace {
 /// Builds scalar arithmetic at one place; floats unless said otherwise.
-struct Scalars {
-  OpBuilder &b;
-  Location loc;
-
-  Value constant(Type type, double value) {
-    return constantScalar(b, loc, type, value);
-  }
-  Value add(Value x, Value y) { return arith::AddFOp::create(b, loc, x, y); }
-  Value sub(Value x, Value y) { return arith::SubFOp::create(b, loc, x, y); }
-  Value mul(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y); }
-  Value div(Value x, Value y) { return arith::DivFOp::create(b, loc, x, y); }
-  Value mul(Value x, double y) { return mul(x, constant(x.getType(), y)); }
-  Value add(Value x, double y) { return add(x, constant(x.getType(), y)); }
+struct Scalars : FloatMath {
   Value select(Value c, Value x, Value y) {
     return arith::SelectOp::create(b, loc, c, x, y);
   }
@@ -134,8 +122,7 @@ static Value emit(Scalars s, train::FloorOp, ValueRange x) {
 }
 
 static Value emit(Scalars s, train::NotOp, ValueRange x) {
-  return arith::XOrIOp::create(s.b, s.loc, x[0],
-                               s.constant(x[0].getType(), 1));
+  return arith::XOrIOp::create(s.b, s.loc, x[0], s.constant(x[0].getType(), 1));
 }
 
 static Value emit(Scalars s, train::IsNanOp, ValueRange x) {
@@ -181,8 +168,8 @@ static Value emit(Scalars s, train::GeluGradOp op, ValueRange args) {
   }
   Value tanh = emitGeluTanh(s, x);
   Value slope = s.sub(s.constant(x.getType(), 1), s.mul(tanh, tanh));
-  Value inner = s.mul(s.add(s.mul(s.mul(x, x), 3 * kCubic), 1.0),
-                      kSqrtTwoOverPi);
+  Value inner =
+      s.mul(s.add(s.mul(s.mul(x, x), 3 * kCubic), 1.0), kSqrtTwoOverPi);
   Value left = s.mul(s.add(tanh, 1.0), 0.5);
   Value right = s.mul(s.mul(s.mul(x, 0.5), slope), inner);
   return s.mul(grad, s.add(left, right));
@@ -332,7 +319,7 @@ static SmallVector<Value> lower(OpBuilder &b, OpTy op) {
         for (Value arg : args)
           scalars.push_back(
               convertScalar(nested, loc, arg, getComputeType(arg.getType())));
-        Value result = emit(Scalars{nested, loc}, op, scalars);
+        Value result = emit(Scalars{{nested, loc}}, op, scalars);
         return SmallVector<Value>{
             convertScalar(nested, loc, result, type.getElementType())};
       });

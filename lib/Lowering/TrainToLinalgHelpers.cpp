@@ -14,11 +14,23 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::zero;
+
+std::optional<SmallVector<Value>> zero::lowerEmpty(OpBuilder &b,
+                                                   Operation *op) {
+  SmallVector<Value> results;
+  for (Type type : op->getResultTypes()) {
+    if (cast<RankedTensorType>(type).getNumElements() != 0)
+      return std::nullopt;
+    results.push_back(emptyTensor(b, op->getLoc(), type));
+  }
+  return results;
+}
 
 //===----------------------------------------------------------------------===//
 // Scalars
@@ -64,11 +76,42 @@ Value zero::constantIndex(OpBuilder &b, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(b, loc, value);
 }
 
+Value FloatMath::constant(Type type, double value) const {
+  return constantScalar(b, loc, type, value);
+}
+
+Value FloatMath::cast(Value x, Type type) const {
+  return convertScalar(b, loc, x, type);
+}
+
+Value FloatMath::add(Value x, Value y) const {
+  return arith::AddFOp::create(b, loc, x, y);
+}
+
+Value FloatMath::sub(Value x, Value y) const {
+  return arith::SubFOp::create(b, loc, x, y);
+}
+
+Value FloatMath::mul(Value x, Value y) const {
+  return arith::MulFOp::create(b, loc, x, y);
+}
+
+Value FloatMath::div(Value x, Value y) const {
+  return arith::DivFOp::create(b, loc, x, y);
+}
+
+Value FloatMath::neg(Value x) const { return arith::NegFOp::create(b, loc, x); }
+
+Value FloatMath::sqrt(Value x) const { return math::SqrtOp::create(b, loc, x); }
+
+Value FloatMath::rsqrt(Value x, double epsilon) const {
+  return div(like(x, 1), sqrt(add(x, epsilon)));
+}
+
 Value zero::addReassociated(OpBuilder &b, Location loc, Value lhs, Value rhs) {
   if (!isa<FloatType>(lhs.getType()))
     return arith::AddIOp::create(b, loc, lhs, rhs);
-  return arith::AddFOp::create(b, loc, lhs, rhs,
-                               arith::FastMathFlags::reassoc);
+  return arith::AddFOp::create(b, loc, lhs, rhs, arith::FastMathFlags::reassoc);
 }
 
 Value zero::maxScalar(OpBuilder &b, Location loc, Value lhs, Value rhs) {
@@ -190,8 +233,8 @@ Value zero::sumElements(OpBuilder &b, Location loc, ValueRange operands,
                         [&](OpBuilder &nested, Location at, ValueRange args) {
                           Value term =
                               body(nested, at, args.drop_back()).front();
-                          return SmallVector<Value>{addReassociated(
-                              nested, at, args.back(), term)};
+                          return SmallVector<Value>{
+                              addReassociated(nested, at, args.back(), term)};
                         })
       .front();
 }
@@ -254,6 +297,8 @@ Value Rows::extract(OpBuilder &b, Location loc, Value tensor,
       rowShape.push_back(shape[dim]);
   }
   Type element = getTensorType(tensor).getElementType();
+  if (getRowSize() == 0)
+    return emptyTensor(b, loc, rowShape, element);
   return tensor::ExtractSliceOp::create(
       b, loc, RankedTensorType::get(rowShape, element), tensor,
       getOffsets(b, indices), sizes, strides);
@@ -261,6 +306,8 @@ Value Rows::extract(OpBuilder &b, Location loc, Value tensor,
 
 Value Rows::insert(OpBuilder &b, Location loc, Value row, Value tensor,
                    ValueRange indices) const {
+  if (getRowSize() == 0)
+    return tensor;
   SmallVector<OpFoldResult> sizes, strides(shape.size(), b.getIndexAttr(1));
   for (size_t dim = 0; dim < shape.size(); ++dim)
     sizes.push_back(b.getIndexAttr(inRow[dim] ? shape[dim] : 1));

@@ -46,17 +46,16 @@ static Label readLabel(OpBuilder &b, Location loc, Value labels, ValueRange at,
   Value high = constantScalar(b, loc, b.getI64Type(), classes - 1);
   Value clamped = arith::MaxSIOp::create(
       b, loc, arith::MinSIOp::create(b, loc, wide, high), low);
-  Value valid = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, wide,
-                                      clamped);
-  Value index =
-      arith::IndexCastOp::create(b, loc, b.getIndexType(), clamped);
+  Value valid =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, wide, clamped);
+  Value index = arith::IndexCastOp::create(b, loc, b.getIndexType(), clamped);
   return {ignored, valid, index};
 }
 
 /// log(sum(exp(row))) without overflow.
 static Value logSumExp(OpBuilder &b, Location loc, Value row, Type compute) {
-  Value low = constantScalar(b, loc, compute,
-                             -std::numeric_limits<double>::infinity());
+  Value low =
+      constantScalar(b, loc, compute, -std::numeric_limits<double>::infinity());
   Value max = reduceElements(
       b, loc, row, low, [&](OpBuilder &n, Location at, ValueRange args) {
         Value x = convertScalar(n, at, args[0], compute);
@@ -83,14 +82,14 @@ static SmallVector<Value> lowerCrossEntropy(OpBuilder &b,
                   ValueRange carried) -> SmallVector<Value> {
     Value row = rows.extract(n, at, op.getLogits(), indices);
     Value lse = logSumExp(n, at, row, compute);
-    Label label = readLabel(n, at, op.getLabels(), indices, classes,
-                            op.getIgnoreIndex());
-    Value logit = convertScalar(
-        n, at, extractElement(n, at, row, label.index), compute);
-    Value loss = convertScalar(
-        n, at, arith::SubFOp::create(n, at, lse, logit), f64);
-    Value nan = constantScalar(n, at, f64,
-                               std::numeric_limits<double>::quiet_NaN());
+    Label label =
+        readLabel(n, at, op.getLabels(), indices, classes, op.getIgnoreIndex());
+    Value logit =
+        convertScalar(n, at, extractElement(n, at, row, label.index), compute);
+    Value loss =
+        convertScalar(n, at, arith::SubFOp::create(n, at, lse, logit), f64);
+    Value nan =
+        constantScalar(n, at, f64, std::numeric_limits<double>::quiet_NaN());
     Value zero = constantScalar(n, at, f64, 0);
     Value one = constantScalar(n, at, f64, 1);
     loss = arith::SelectOp::create(n, at, label.valid, loss, nan);
@@ -101,9 +100,9 @@ static SmallVector<Value> lowerCrossEntropy(OpBuilder &b,
             arith::AddFOp::create(n, at, carried[2], counts)};
   };
   Value zero = constantScalar(b, loc, f64, 0);
-  SmallVector<Value> results =
-      buildLoops(b, loc, rows.getExtents(),
-                 {emptyTensor(b, loc, op.getLse().getType()), zero, zero}, body);
+  SmallVector<Value> results = buildLoops(
+      b, loc, rows.getExtents(),
+      {emptyTensor(b, loc, op.getLse().getType()), zero, zero}, body);
   Value mean = arith::DivFOp::create(b, loc, results[1], results[2]);
   Value loss = scalarTensor(b, loc, convertScalar(b, loc, mean, compute),
                             op.getLoss().getType());
@@ -131,7 +130,8 @@ static SmallVector<Value> lowerCrossEntropyGrad(OpBuilder &b,
   Type element = type.getElementType();
   Type compute = getTensorType(op.getLse()).getElementType();
   int64_t classes = type.getDimSize(op.getAxis());
-  Value count = countLabels(b, loc, op.getLabels(), op.getIgnoreIndex(), compute);
+  Value count =
+      countLabels(b, loc, op.getLabels(), op.getIgnoreIndex(), compute);
   Value grad =
       convertScalar(b, loc, extractScalar(b, loc, op.getGrad()), compute);
   Value share = arith::DivFOp::create(b, loc, grad, count);
@@ -141,8 +141,8 @@ static SmallVector<Value> lowerCrossEntropyGrad(OpBuilder &b,
                   ValueRange carried) -> SmallVector<Value> {
     Value row = rows.extract(n, at, op.getLogits(), indices);
     Value lse = extractElement(n, at, op.getLse(), indices);
-    Label label = readLabel(n, at, op.getLabels(), indices, classes,
-                            op.getIgnoreIndex());
+    Label label =
+        readLabel(n, at, op.getLabels(), indices, classes, op.getIgnoreIndex());
     Value out = emptyTensor(n, at, getTensorType(row).getShape(), element);
     Value result = mapElements(
         n, at, out, row, [&](OpBuilder &nested, Location here, ValueRange e) {
@@ -150,15 +150,13 @@ static SmallVector<Value> lowerCrossEntropyGrad(OpBuilder &b,
           Value shifted = arith::SubFOp::create(nested, here, x, lse);
           Value p = math::ExpOp::create(nested, here, shifted);
           Value part = arith::MulFOp::create(nested, here, p, share);
-          Value kept = arith::SelectOp::create(nested, here, label.ignored,
-                                               zero, part);
-          return SmallVector<Value>{
-              convertScalar(nested, here, kept, element)};
+          Value kept =
+              arith::SelectOp::create(nested, here, label.ignored, zero, part);
+          return SmallVector<Value>{convertScalar(nested, here, kept, element)};
         })[0];
-    Value own = convertScalar(
-        n, at, extractElement(n, at, result, label.index), compute);
-    Value target =
-        arith::SelectOp::create(n, at, label.ignored, zero, share);
+    Value own = convertScalar(n, at, extractElement(n, at, result, label.index),
+                              compute);
+    Value target = arith::SelectOp::create(n, at, label.ignored, zero, share);
     own = arith::SubFOp::create(n, at, own, target);
     result = insertElement(n, at, convertScalar(n, at, own, element), result,
                            label.index);

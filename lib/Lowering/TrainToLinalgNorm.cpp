@@ -21,44 +21,18 @@
 using namespace mlir;
 using namespace mlir::zero;
 
-namespace {
-/// Float arithmetic at one place.
-struct Math {
-  OpBuilder &b;
-  Location loc;
-
-  Value constant(Type type, double value) {
-    return constantScalar(b, loc, type, value);
-  }
-  Value cast(Value x, Type type) { return convertScalar(b, loc, x, type); }
-  Value add(Value x, Value y) { return arith::AddFOp::create(b, loc, x, y); }
-  Value sub(Value x, Value y) { return arith::SubFOp::create(b, loc, x, y); }
-  Value mul(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y); }
-  Value div(Value x, Value y) { return arith::DivFOp::create(b, loc, x, y); }
-  Value mul(Value x, double y) { return mul(x, constant(x.getType(), y)); }
-  Value div(Value x, double y) { return div(x, constant(x.getType(), y)); }
-  /// 1 / sqrt(x + epsilon).
-  Value rsqrt(Value x, double epsilon) {
-    Value sum = add(x, constant(x.getType(), epsilon));
-    Value root = math::SqrtOp::create(b, loc, sum);
-    return div(constant(x.getType(), 1), root);
-  }
-};
-} // namespace
-
 /// Mean and biased variance of a row of `size` elements.
 static std::pair<Value, Value> getMoments(OpBuilder &b, Location loc, Value row,
                                           int64_t size, Type compute) {
-  Math m{b, loc};
-  Value sum = sumElements(b, loc, row, compute,
-                          [&](OpBuilder &n, Location at, ValueRange x) {
-                            return SmallVector<Value>{
-                                convertScalar(n, at, x[0], compute)};
-                          });
+  FloatMath m{b, loc};
+  Value sum = sumElements(
+      b, loc, row, compute, [&](OpBuilder &n, Location at, ValueRange x) {
+        return SmallVector<Value>{convertScalar(n, at, x[0], compute)};
+      });
   Value mean = m.div(sum, size);
   Value squares = sumElements(b, loc, row, compute,
                               [&](OpBuilder &n, Location at, ValueRange x) {
-                                Math e{n, at};
+                                FloatMath e{n, at};
                                 Value d = e.sub(e.cast(x[0], compute), mean);
                                 return SmallVector<Value>{e.mul(d, d)};
                               });
@@ -68,7 +42,6 @@ static std::pair<Value, Value> getMoments(OpBuilder &b, Location loc, Value row,
 static Value emptyRow(OpBuilder &b, Location loc, Value like, Type element) {
   return emptyTensor(b, loc, getTensorType(like).getShape(), element);
 }
-
 
 static SmallVector<int64_t> getDimsFrom(int64_t axis, int64_t rank) {
   return llvm::to_vector(llvm::seq<int64_t>(axis, rank));
@@ -95,14 +68,14 @@ static SmallVector<Value> lowerLayerNorm(OpBuilder &b, train::LayerNormOp op) {
                   ValueRange out) -> SmallVector<Value> {
     Value x = rows.extract(n, loc, op.getInput(), at);
     auto [mean, variance] = getMoments(n, loc, x, rows.getRowSize(), compute);
-    Value rstd = Math{n, loc}.rsqrt(variance, epsilon);
+    Value rstd = FloatMath{n, loc}.rsqrt(variance, epsilon);
     SmallVector<Value> inputs = {x, op.getScale()};
     if (op.getBias())
       inputs.push_back(op.getBias());
     Value y = mapElements(
         n, loc, emptyRow(n, loc, x, element), inputs,
         [&, mean = mean](OpBuilder &nested, Location here, ValueRange e) {
-          Math m{nested, here};
+          FloatMath m{nested, here};
           Value unit = m.mul(m.sub(m.cast(e[0], compute), mean), rstd);
           Value y = m.mul(unit, m.cast(e[1], compute));
           if (op.getBias())
@@ -128,20 +101,21 @@ static SmallVector<Value> lowerRmsNorm(OpBuilder &b, train::RmsNormOp op) {
                   ValueRange out) -> SmallVector<Value> {
     Value x = rows.extract(n, loc, op.getInput(), at);
     Value squares = sumElements(
-        n, loc, x, compute, [&](OpBuilder &nested, Location here, ValueRange e) {
-          Value v = convertScalar(nested, here, e[0], compute);
-          return SmallVector<Value>{Math{nested, here}.mul(v, v)};
-        });
-    Math outer{n, loc};
-    Value rstd = outer.rsqrt(outer.div(squares, rows.getRowSize()), epsilon);
-    Value y = mapElements(
-        n, loc, emptyRow(n, loc, x, element), {x, op.getScale()},
+        n, loc, x, compute,
         [&](OpBuilder &nested, Location here, ValueRange e) {
-          Math m{nested, here};
-          Value unit = m.mul(m.cast(e[0], compute), rstd);
-          Value y = m.mul(unit, m.cast(e[1], compute));
-          return SmallVector<Value>{m.cast(y, element)};
-        })[0];
+          Value v = convertScalar(nested, here, e[0], compute);
+          return SmallVector<Value>{FloatMath{nested, here}.mul(v, v)};
+        });
+    FloatMath outer{n, loc};
+    Value rstd = outer.rsqrt(outer.div(squares, rows.getRowSize()), epsilon);
+    Value y =
+        mapElements(n, loc, emptyRow(n, loc, x, element), {x, op.getScale()},
+                    [&](OpBuilder &nested, Location here, ValueRange e) {
+                      FloatMath m{nested, here};
+                      Value unit = m.mul(m.cast(e[0], compute), rstd);
+                      Value y = m.mul(unit, m.cast(e[1], compute));
+                      return SmallVector<Value>{m.cast(y, element)};
+                    })[0];
     return {rows.insert(n, loc, y, out[0], at),
             insertElement(n, loc, rstd, out[1], rows.keepDims(n, loc, at))};
   };
@@ -155,8 +129,8 @@ static SmallVector<Value> lowerRmsNorm(OpBuilder &b, train::RmsNormOp op) {
 
 namespace {
 /// Gradient of a normalization over rows. With u = (x - mean) * rstd and
-/// g = dy * scale: dx = rstd * (g - mean(g) - u * mean(g * u)); the mean of g is
-/// absent without `mean`. The gradients by scale and bias add up over rows.
+/// g = dy * scale: dx = rstd * (g - mean(g) - u * mean(g * u)); the mean of g
+/// is absent without `mean`. The gradients by scale and bias add up over rows.
 struct RowNormGrad {
   Value grad, input, scale, mean, rstd;
   Rows rows;
@@ -188,7 +162,7 @@ struct RowNormGrad {
   }
 
   /// u from x.
-  Value normalize(Math m, Value x, Value rowMean, Value rowRstd) {
+  Value normalize(FloatMath m, Value x, Value rowMean, Value rowRstd) {
     Value centered = m.cast(x, compute);
     if (rowMean)
       centered = m.sub(centered, rowMean);
@@ -202,13 +176,13 @@ struct RowNormGrad {
     SmallVector<Value> sums = reduceElements(
         b, loc, row, {zero, zero},
         [&](OpBuilder &n, Location at, ValueRange e) -> SmallVector<Value> {
-          Math m{n, at};
+          FloatMath m{n, at};
           Value g = m.mul(m.cast(e[0], compute), m.cast(e[2], compute));
           Value u = normalize(m, e[1], rowMean, rowRstd);
           return {addReassociated(n, at, e[3], g),
                   addReassociated(n, at, e[4], m.mul(g, u))};
         });
-    Math m{b, loc};
+    FloatMath m{b, loc};
     return {m.div(sums[0], rows.getRowSize()),
             m.div(sums[1], rows.getRowSize())};
   }
@@ -227,7 +201,7 @@ struct RowNormGrad {
         b, loc, inits, row,
         [&, meanG = meanG, meanGu = meanGu](OpBuilder &n, Location at,
                                             ValueRange e) {
-          Math m{n, at};
+          FloatMath m{n, at};
           Value dy = m.cast(e[0], compute);
           Value g = m.mul(dy, m.cast(e[2], compute));
           Value u = normalize(m, e[1], rowMean, rowRstd);
@@ -251,9 +225,10 @@ static SmallVector<Value> lowerLayerNormGrad(OpBuilder &b,
   RankedTensorType type = getTensorType(op.getInput());
   Rows rows(type.getShape(), getDimsFrom(op.getAxis(), type.getRank()));
   Type element = type.getElementType();
-  return RowNormGrad{op.getGrad(), op.getInput(), op.getScale(),
-                     op.getMean(), op.getRstd(),  rows,
-                     element,      train::getStatisticsType(element)}
+  return RowNormGrad{op.getGrad(),  op.getInput(),
+                     op.getScale(), op.getMean(),
+                     op.getRstd(),  rows,
+                     element,       train::getStatisticsType(element)}
       .build(b, op);
 }
 
@@ -262,9 +237,10 @@ static SmallVector<Value> lowerRmsNormGrad(OpBuilder &b,
   RankedTensorType type = getTensorType(op.getInput());
   Rows rows(type.getShape(), getDimsFrom(op.getAxis(), type.getRank()));
   Type element = type.getElementType();
-  return RowNormGrad{op.getGrad(), op.getInput(), op.getScale(),
-                     Value(),      op.getRstd(),  rows,
-                     element,      train::getStatisticsType(element)}
+  return RowNormGrad{op.getGrad(),  op.getInput(),
+                     op.getScale(), Value(),
+                     op.getRstd(),  rows,
+                     element,       train::getStatisticsType(element)}
       .build(b, op);
 }
 
@@ -288,8 +264,9 @@ static Value normalizeChannel(OpBuilder &b, Location loc, Value x, Value mean,
   Type element = getTensorType(x).getElementType();
   return mapElements(b, loc, emptyRow(b, loc, x, element), x,
                      [&](OpBuilder &n, Location at, ValueRange e) {
-                       Math m{n, at};
-                       Value u = m.mul(m.sub(m.cast(e[0], compute), mean), rstd);
+                       FloatMath m{n, at};
+                       Value u =
+                           m.mul(m.sub(m.cast(e[0], compute), mean), rstd);
                        Value y = m.add(m.mul(u, scale), bias);
                        return SmallVector<Value>{m.cast(y, element)};
                      })[0];
@@ -309,7 +286,7 @@ static SmallVector<Value> lowerBatchNorm(OpBuilder &b, train::BatchNormOp op) {
   double size = rows.getRowSize();
   auto blend = [&](OpBuilder &n, Location loc, Value running, ValueRange at,
                    Value batch, Value out) {
-    Math m{n, loc};
+    FloatMath m{n, loc};
     Type stored = getTensorType(running).getElementType();
     Value old = extractCast(n, loc, running, at, compute);
     Value sum = m.add(m.mul(old, keep), m.mul(batch, 1 - keep));
@@ -317,7 +294,7 @@ static SmallVector<Value> lowerBatchNorm(OpBuilder &b, train::BatchNormOp op) {
   };
   auto body = [&](OpBuilder &n, Location loc, ValueRange at,
                   ValueRange out) -> SmallVector<Value> {
-    Math m{n, loc};
+    FloatMath m{n, loc};
     Value x = rows.extract(n, loc, op.getInput(), at);
     auto [mean, variance] = getMoments(n, loc, x, size, compute);
     Value rstd = m.rsqrt(variance, epsilon);
@@ -336,8 +313,8 @@ static SmallVector<Value> lowerBatchNorm(OpBuilder &b, train::BatchNormOp op) {
                     body);
 }
 
-static SmallVector<Value> lowerBatchNormInference(
-    OpBuilder &b, train::BatchNormInferenceOp op) {
+static SmallVector<Value>
+lowerBatchNormInference(OpBuilder &b, train::BatchNormInferenceOp op) {
   RankedTensorType type = getTensorType(op.getInput());
   Type compute = train::getStatisticsType(type.getElementType());
   Rows rows(type.getShape(), getDimsOfChannel(type.getRank()));
@@ -348,7 +325,7 @@ static SmallVector<Value> lowerBatchNormInference(
       return extractCast(n, loc, tensor, at, compute);
     };
     Value x = rows.extract(n, loc, op.getInput(), at);
-    Value rstd = Math{n, loc}.rsqrt(channel(op.getVar()), epsilon);
+    Value rstd = FloatMath{n, loc}.rsqrt(channel(op.getVar()), epsilon);
     Value y = normalizeChannel(n, loc, x, channel(op.getMean()), rstd,
                                channel(op.getScale()), channel(op.getBias()),
                                compute);
@@ -369,13 +346,13 @@ static SmallVector<Value> lowerBatchNormGrad(OpBuilder &b,
   Rows rows(type.getShape(), getDimsOfChannel(type.getRank()));
   auto body = [&](OpBuilder &n, Location loc, ValueRange at,
                   ValueRange out) -> SmallVector<Value> {
-    Math m{n, loc};
+    FloatMath m{n, loc};
     Value mean = extractElement(n, loc, op.getSaveMean(), at);
     Value rstd = extractElement(n, loc, op.getSaveRstd(), at);
     Value scale = extractCast(n, loc, op.getScale(), at, compute);
     SmallVector<Value> row = {rows.extract(n, loc, op.getGrad(), at),
                               rows.extract(n, loc, op.getInput(), at)};
-    auto normalize = [&](Math e, Value x) {
+    auto normalize = [&](FloatMath e, Value x) {
       return e.mul(e.sub(e.cast(x, compute), mean), rstd);
     };
     Value zero = m.constant(compute, 0);
@@ -383,7 +360,7 @@ static SmallVector<Value> lowerBatchNormGrad(OpBuilder &b,
         n, loc, row, {zero, zero},
         [&](OpBuilder &nested, Location here,
             ValueRange e) -> SmallVector<Value> {
-          Math s{nested, here};
+          FloatMath s{nested, here};
           Value dy = s.cast(e[0], compute);
           return {addReassociated(nested, here, e[2], dy),
                   addReassociated(nested, here, e[3],
@@ -392,15 +369,14 @@ static SmallVector<Value> lowerBatchNormGrad(OpBuilder &b,
     Value meanDy = m.div(sums[0], rows.getRowSize());
     Value meanDyU = m.div(sums[1], rows.getRowSize());
     Value factor = m.mul(scale, rstd);
-    Value dx = mapElements(
-        n, loc, emptyRow(n, loc, row[0], element), row,
-        [&](OpBuilder &nested, Location here, ValueRange e) {
-          Math s{nested, here};
-          Value rest = s.sub(s.cast(e[0], compute), meanDy);
-          Value part = s.mul(normalize(s, e[1]), meanDyU);
-          Value value = s.mul(s.sub(rest, part), factor);
-          return SmallVector<Value>{s.cast(value, element)};
-        })[0];
+    Value dx = mapElements(n, loc, emptyRow(n, loc, row[0], element), row,
+                           [&](OpBuilder &nested, Location here, ValueRange e) {
+                             FloatMath s{nested, here};
+                             Value rest = s.sub(s.cast(e[0], compute), meanDy);
+                             Value part = s.mul(normalize(s, e[1]), meanDyU);
+                             Value value = s.mul(s.sub(rest, part), factor);
+                             return SmallVector<Value>{s.cast(value, element)};
+                           })[0];
     return {rows.insert(n, loc, dx, out[0], at),
             insertElement(n, loc, m.cast(sums[1], stored), out[1], at),
             insertElement(n, loc, m.cast(sums[0], stored), out[2], at)};

@@ -21,33 +21,9 @@
 using namespace mlir;
 using namespace mlir::zero;
 
-namespace {
-/// Float arithmetic at one place; constants take the other operand's type.
-struct Math {
-  OpBuilder &b;
-  Location loc;
-
-  Value constant(Type type, double value) {
-    return constantScalar(b, loc, type, value);
-  }
-  Value cast(Value x, Type type) { return convertScalar(b, loc, x, type); }
-  Value add(Value x, Value y) { return arith::AddFOp::create(b, loc, x, y); }
-  Value sub(Value x, Value y) { return arith::SubFOp::create(b, loc, x, y); }
-  Value mul(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y); }
-  Value div(Value x, Value y) { return arith::DivFOp::create(b, loc, x, y); }
-  Value neg(Value x) { return arith::NegFOp::create(b, loc, x); }
-  Value sqrt(Value x) { return math::SqrtOp::create(b, loc, x); }
-  Value add(Value x, double y) { return add(x, constant(x.getType(), y)); }
-  Value mul(Value x, double y) { return mul(x, constant(x.getType(), y)); }
-  /// value - x.
-  Value subFrom(double value, Value x) {
-    return sub(constant(x.getType(), value), x);
-  }
-};
-} // namespace
-
 /// The elements of an update in the type that it is computed in.
-static SmallVector<Value> widen(Math m, ValueRange elements, Type compute) {
+static SmallVector<Value> widen(FloatMath m, ValueRange elements,
+                                Type compute) {
   SmallVector<Value> wide;
   for (Value element : elements)
     wide.push_back(m.cast(element, compute));
@@ -72,14 +48,14 @@ static Value getStep(OpBuilder &b, Location loc, Value step) {
 /// 1 - dampening.
 static Value getGradientWeight(OpBuilder &b, train::SgdOp op, Type compute) {
   Location loc = op.getLoc();
-  Value later = constantScalar(b, loc, compute,
-                               1 - op.getDampening().convertToDouble());
+  Value later =
+      constantScalar(b, loc, compute, 1 - op.getDampening().convertToDouble());
   if (!op.getStep())
     return later;
   Value step = extractScalar(b, loc, op.getStep());
   Value one = constantScalar(b, loc, step.getType(), 1);
-  Value first = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, step,
-                                      one);
+  Value first =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, step, one);
   return arith::SelectOp::create(b, loc, first,
                                  constantScalar(b, loc, compute, 1), later);
 }
@@ -90,8 +66,8 @@ static SmallVector<Value> lowerSgd(OpBuilder &b, train::SgdOp op) {
   Type compute = getComputeType(element);
   double decay = op.getWeightDecay().convertToDouble();
   double momentum = op.getMomentum().convertToDouble();
-  Value rate = convertScalar(b, loc, Math{b, loc}.neg(getRate(b, loc, op.getLr())),
-                             compute);
+  Value rate = convertScalar(
+      b, loc, FloatMath{b, loc}.neg(getRate(b, loc, op.getLr())), compute);
   Value weight = getGradientWeight(b, op, compute);
   SmallVector<Value> inits = {op.getParam()};
   if (op.getMomentumBuffer())
@@ -99,22 +75,21 @@ static SmallVector<Value> lowerSgd(OpBuilder &b, train::SgdOp op) {
   return mapElements(
       b, loc, inits, op.getGrad(),
       [&](OpBuilder &n, Location at, ValueRange args) {
-        Math m{n, at};
+        FloatMath m{n, at};
         SmallVector<Value> e = widen(m, args, compute);
         Value grad = e[0], param = e[1], buffer;
         if (decay != 0)
           grad = m.add(grad, m.mul(param, decay));
         if (inits.size() == 2) {
           buffer = m.add(m.mul(e[2], momentum), m.mul(grad, weight));
-          grad = op.getNesterov() ? m.add(grad, m.mul(buffer, momentum))
-                                  : buffer;
+          grad =
+              op.getNesterov() ? m.add(grad, m.mul(buffer, momentum)) : buffer;
         }
         param = m.add(param, m.mul(grad, rate));
         SmallVector<Value> results = {m.cast(param, element)};
         if (buffer)
           results.push_back(m.cast(
-              buffer,
-              getTensorType(op.getMomentumBuffer()).getElementType()));
+              buffer, getTensorType(op.getMomentumBuffer()).getElementType()));
         return results;
       },
       /*readsInits=*/true);
@@ -136,7 +111,7 @@ struct AdamNumbers {
 template <typename OpTy>
 static AdamNumbers getAdamNumbers(OpBuilder &b, OpTy op, Type compute) {
   Location loc = op.getLoc();
-  Math m{b, loc};
+  FloatMath m{b, loc};
   Value rate = getRate(b, loc, op.getLr());
   Value step = getStep(b, loc, op.getStep());
   auto correction = [&](const APFloat &beta) {
@@ -152,7 +127,7 @@ static AdamNumbers getAdamNumbers(OpBuilder &b, OpTy op, Type compute) {
 }
 
 /// torch.lerp(start, end, weight): the form that is exact at the nearer end.
-static Value lerp(Math m, Value start, Value end, double weight) {
+static Value lerp(FloatMath m, Value start, Value end, double weight) {
   Value distance = m.sub(end, start);
   if (weight < 0.5)
     return m.add(start, m.mul(distance, weight));
@@ -173,7 +148,7 @@ static SmallVector<Value> lowerAdam(OpBuilder &b, OpTy op) {
   return mapElements(
       b, loc, inits, op.getGrad(),
       [&](OpBuilder &n, Location at, ValueRange args) {
-        Math m{n, at};
+        FloatMath m{n, at};
         SmallVector<Value> e = widen(m, args, compute);
         Value grad = e[0], param = e[1];
         if (decoupled && decay != 0)
@@ -204,12 +179,12 @@ static SmallVector<Value> lowerSumSquares(OpBuilder &b,
   Type f64 = b.getF64Type();
   Value sum = constantScalar(b, loc, f64, 0);
   for (Value input : op.getInputs())
-    sum = reduceElements(b, loc, input, sum,
-                         [&](OpBuilder &n, Location at, ValueRange args) {
-                           Value x = convertScalar(n, at, args[0], f64);
-                           return SmallVector<Value>{addReassociated(
-                               n, at, args[1], Math{n, at}.mul(x, x))};
-                         })[0];
+    sum = reduceElements(
+        b, loc, input, sum, [&](OpBuilder &n, Location at, ValueRange args) {
+          Value x = convertScalar(n, at, args[0], f64);
+          return SmallVector<Value>{
+              addReassociated(n, at, args[1], FloatMath{n, at}.mul(x, x))};
+        })[0];
   auto type = cast<RankedTensorType>(op.getResult().getType());
   return {scalarTensor(
       b, loc, convertScalar(b, loc, sum, type.getElementType()), type)};

@@ -69,16 +69,17 @@ void Windows::locateDim(OpBuilder &b, Location loc, unsigned dim, Value window,
   };
   Value position = arith::AddIOp::create(b, loc, scaled(window, strides[dim]),
                                          scaled(element, dilations[dim]));
-  position = arith::SubIOp::create(b, loc, position,
-                                   constantIndex(b, loc, before));
+  position =
+      arith::SubIOp::create(b, loc, position, constantIndex(b, loc, before));
   // With ONNX's ceil_mode the last window may reach beyond the padding too.
-  place.inside = both(b, loc, place.inside, isBetween(b, loc, position, 0, size));
+  place.inside =
+      both(b, loc, place.inside, isBetween(b, loc, position, 0, size));
   place.counted = both(b, loc, place.counted,
                        isBetween(b, loc, position, -before, size + after));
-  Value clamped = arith::MinSIOp::create(b, loc, position,
-                                         constantIndex(b, loc, size - 1));
-  place.indices.push_back(arith::MaxSIOp::create(b, loc, clamped,
-                                                 constantIndex(b, loc, 0)));
+  Value clamped =
+      arith::MinSIOp::create(b, loc, position, constantIndex(b, loc, size - 1));
+  place.indices.push_back(
+      arith::MaxSIOp::create(b, loc, clamped, constantIndex(b, loc, 0)));
 }
 
 Place Windows::locate(OpBuilder &b, Location loc, ValueRange window,
@@ -103,15 +104,16 @@ static SmallVector<Value> lowerMaxPool(OpBuilder &b, train::MaxPoolOp op) {
                   ValueRange out) -> SmallVector<Value> {
     Value low = constantScalar(n, at, element,
                                -std::numeric_limits<double>::infinity());
-    Value max = buildLoops(
-        n, at, windows.kernel, low,
-        [&](OpBuilder &k, Location here, ValueRange offset,
-            ValueRange carried) -> SmallVector<Value> {
-          Place place = windows.locate(k, here, window, offset);
-          Value x = extractElement(k, here, op.getInput(), place.indices);
-          x = arith::SelectOp::create(k, here, place.inside, x, low);
-          return {maxScalar(k, here, carried[0], x)};
-        })[0];
+    Value max =
+        buildLoops(n, at, windows.kernel, low,
+                   [&](OpBuilder &k, Location here, ValueRange offset,
+                       ValueRange carried) -> SmallVector<Value> {
+                     Place place = windows.locate(k, here, window, offset);
+                     Value x =
+                         extractElement(k, here, op.getInput(), place.indices);
+                     x = arith::SelectOp::create(k, here, place.inside, x, low);
+                     return {maxScalar(k, here, carried[0], x)};
+                   })[0];
     return {insertElement(n, at, max, out[0], window)};
   };
   return buildLoops(b, loc, type.getShape(), emptyTensor(b, loc, type), body);
@@ -121,10 +123,10 @@ static SmallVector<Value> lowerMaxPool(OpBuilder &b, train::MaxPoolOp op) {
 /// first of equals stays.
 static Value wins(OpBuilder &b, Location loc, Value x, Value best,
                   Value inside) {
-  Value better = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UGT, x,
-                                       best);
-  Value known = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD, best,
-                                      best);
+  Value better =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UGT, x, best);
+  Value known =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD, best, best);
   return arith::AndIOp::create(b, loc, inside,
                                arith::AndIOp::create(b, loc, better, known));
 }
@@ -141,7 +143,8 @@ static SmallVector<Value> lowerMaxPoolGrad(OpBuilder &b,
     // infinities has its largest element too.
     Value none = arith::ConstantOp::create(n, at, n.getBoolAttr(false));
     SmallVector<Value> start = {
-        constantScalar(n, at, element, -std::numeric_limits<double>::infinity()),
+        constantScalar(n, at, element,
+                       -std::numeric_limits<double>::infinity()),
         none};
     start.append(windows.input.size(), constantIndex(n, at, 0));
     SmallVector<Value> best = buildLoops(
@@ -159,8 +162,7 @@ static SmallVector<Value> lowerMaxPoolGrad(OpBuilder &b,
               arith::OrIOp::create(k, here, place.inside, carried[1])};
           for (auto [index, old] :
                llvm::zip_equal(place.indices, carried.drop_front(2)))
-            next.push_back(
-                arith::SelectOp::create(k, here, take, index, old));
+            next.push_back(arith::SelectOp::create(k, here, take, index, old));
           return next;
         });
     ArrayRef<Value> position = ArrayRef(best).drop_front(2);
@@ -217,10 +219,10 @@ static SmallVector<Value> lowerAvgPool(OpBuilder &b, train::AvgPoolOp op) {
           x = arith::SelectOp::create(k, here, place.inside, x, zero);
           return {arith::AddFOp::create(k, here, carried[0], x)};
         })[0];
-    Value count = countElements(n, at, windows, window,
-                                op.getCountIncludePad(), compute);
-    Value mean = convertScalar(
-        n, at, arith::DivFOp::create(n, at, sum, count), element);
+    Value count =
+        countElements(n, at, windows, window, op.getCountIncludePad(), compute);
+    Value mean =
+        convertScalar(n, at, arith::DivFOp::create(n, at, sum, count), element);
     return {insertElement(n, at, mean, out[0], window)};
   };
   return buildLoops(b, loc, type.getShape(), emptyTensor(b, loc, type), body);
@@ -234,8 +236,8 @@ static SmallVector<Value> lowerAvgPoolGrad(OpBuilder &b,
   Windows windows(op, op.getInputShape());
   auto body = [&](OpBuilder &n, Location at, ValueRange window,
                   ValueRange out) -> SmallVector<Value> {
-    Value count = countElements(n, at, windows, window,
-                                op.getCountIncludePad(), compute);
+    Value count =
+        countElements(n, at, windows, window, op.getCountIncludePad(), compute);
     Value grad = convertScalar(
         n, at, extractElement(n, at, op.getGrad(), window), compute);
     Value share = convertScalar(

@@ -64,8 +64,8 @@ static Value getExtreme(OpBuilder &b, Location loc, Type type, bool largest) {
     return constantScalar(b, loc, type, largest ? infinity : -infinity);
   }
   unsigned bits = type.getIntOrFloatBitWidth();
-  APInt value = largest ? APInt::getSignedMaxValue(bits)
-                        : APInt::getSignedMinValue(bits);
+  APInt value =
+      largest ? APInt::getSignedMaxValue(bits) : APInt::getSignedMinValue(bits);
   return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
 }
 
@@ -75,11 +75,10 @@ static SmallVector<Value> lowerExtreme(OpBuilder &b, OpTy op) {
   Location loc = op.getLoc();
   auto type = cast<RankedTensorType>(op.getResult().getType());
   Value start = getExtreme(b, loc, type.getElementType(), !isMax);
-  Value init =
-      linalg::FillOp::create(b, loc, start, emptyTensor(b, loc, type))
-          .getResult(0);
-  return {reduceAxes(b, loc, op.getInput(), op.getAxes(), op.getKeepdims(), init,
-                     isMax ? maxScalar : minScalar)};
+  Value init = linalg::FillOp::create(b, loc, start, emptyTensor(b, loc, type))
+                   .getResult(0);
+  return {reduceAxes(b, loc, op.getInput(), op.getAxes(), op.getKeepdims(),
+                     init, isMax ? maxScalar : minScalar)};
 }
 
 /// Each element of `sum` divided by `count`, as `element`.
@@ -89,15 +88,14 @@ static Value finishSum(OpBuilder &b, Location loc, Value sum, double count,
   if (count == 1 && compute == element)
     return sum;
   Value out = emptyTensor(b, loc, getTensorType(sum).getShape(), element);
-  return mapElements(b, loc, out, sum,
-                     [&](OpBuilder &n, Location at, ValueRange args) {
-                       Value x = args[0];
-                       if (count != 1)
-                         x = arith::DivFOp::create(
-                             n, at, x, constantScalar(n, at, compute, count));
-                       return SmallVector<Value>{
-                           convertScalar(n, at, x, element)};
-                     })[0];
+  return mapElements(
+      b, loc, out, sum, [&](OpBuilder &n, Location at, ValueRange args) {
+        Value x = args[0];
+        if (count != 1)
+          x = arith::DivFOp::create(n, at, x,
+                                    constantScalar(n, at, compute, count));
+        return SmallVector<Value>{convertScalar(n, at, x, element)};
+      })[0];
 }
 
 template <typename OpTy>

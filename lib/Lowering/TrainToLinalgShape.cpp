@@ -58,7 +58,8 @@ static SmallVector<Value> lowerReshape(OpBuilder &b, train::ReshapeOp op) {
 }
 
 static SmallVector<Value> lowerBroadcast(OpBuilder &b, train::BroadcastOp op) {
-  return mapElements(b, op.getLoc(), emptyTensor(b, op.getLoc(), getResultType(op)),
+  return mapElements(b, op.getLoc(),
+                     emptyTensor(b, op.getLoc(), getResultType(op)),
                      op.getInput(), [](OpBuilder &, Location, ValueRange args) {
                        return SmallVector<Value>{args[0]};
                      });
@@ -97,6 +98,8 @@ static SmallVector<Value> lowerConcat(OpBuilder &b, train::ConcatOp op) {
   SmallVector<int64_t> offsets(type.getRank(), 0), ones(type.getRank(), 1);
   for (Value input : op.getInputs()) {
     ArrayRef<int64_t> shape = getTensorType(input).getShape();
+    if (shape[op.getAxis()] == 0)
+      continue;
     result = tensor::InsertSliceOp::create(
         b, loc, input, result, getIndexAttrs(b, offsets),
         getIndexAttrs(b, shape), getIndexAttrs(b, ones));
@@ -111,6 +114,8 @@ static SmallVector<Value> lowerPad(OpBuilder &b, train::PadOp op) {
   for (int64_t interior : op.getInterior())
     strides.push_back(interior + 1);
   Value zeros = filledTensor(b, loc, getResultType(op), 0);
+  if (getTensorType(op.getInput()).getNumElements() == 0)
+    return {zeros};
   return {tensor::InsertSliceOp::create(
       b, loc, op.getInput(), zeros, getIndexAttrs(b, op.getLow()),
       getIndexAttrs(b, getTensorType(op.getInput()).getShape()),
@@ -130,7 +135,8 @@ static Value resolveIndex(OpBuilder &b, Location loc, Value index,
   Value zero = constantScalar(b, loc, i64, 0);
   Value last = constantScalar(b, loc, i64, size - 1);
   Value wrapped = arith::AddIOp::create(
-      b, loc, wide, arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(size)));
+      b, loc, wide,
+      arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(size)));
   Value negative =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, wide, zero);
   Value position = arith::SelectOp::create(b, loc, negative, wrapped, wide);
@@ -166,27 +172,27 @@ static SmallVector<Value> lowerGather(OpBuilder &b, train::GatherOp op) {
           int64_t loop = dim < axis ? dim : dim + indexRank - 1;
           position.push_back(linalg::IndexOp::create(n, at, loop));
         }
-        linalg::YieldOp::create(
-            n, at, extractElement(n, at, op.getData(), position));
+        linalg::YieldOp::create(n, at,
+                                extractElement(n, at, op.getData(), position));
       });
   return {generic.getResult(0)};
 }
 
-/// Adds the slice of `grad` at `indices` (of the dimensions before `axis` and of
-/// the index tensor) to the slice of `sum` that it was taken from.
+/// Adds the slice of `grad` at `indices` (of the dimensions before `axis` and
+/// of the index tensor) to the slice of `sum` that it was taken from.
 static Value addSlice(OpBuilder &b, Location loc, train::GatherGradOp op,
                       ValueRange indices, Value sum) {
   int64_t axis = op.getAxis();
   RankedTensorType gradType = getTensorType(op.getGrad());
   RankedTensorType sumType = getTensorType(sum);
-  Value index = extractElement(b, loc, op.getIndices(),
-                               indices.drop_front(axis));
+  Value index =
+      extractElement(b, loc, op.getIndices(), indices.drop_front(axis));
   SmallVector<Value> to(indices.take_front(axis));
   to.push_back(resolveIndex(b, loc, index, sumType.getDimSize(axis)));
   Rows from(gradType.getShape(), llvm::to_vector(llvm::seq<int64_t>(
                                      indices.size(), gradType.getRank())));
-  Rows target(sumType.getShape(), llvm::to_vector(llvm::seq<int64_t>(
-                                      axis + 1, sumType.getRank())));
+  Rows target(sumType.getShape(),
+              llvm::to_vector(llvm::seq<int64_t>(axis + 1, sumType.getRank())));
   Value part = from.extract(b, loc, op.getGrad(), indices);
   Value old = target.extract(b, loc, sum, to);
   Value added = mapElements(
@@ -202,16 +208,14 @@ static Value addSlice(OpBuilder &b, Location loc, train::GatherGradOp op,
 static SmallVector<Value> lowerGatherGrad(OpBuilder &b,
                                           train::GatherGradOp op) {
   Location loc = op.getLoc();
-  int64_t loops =
-      op.getAxis() + getTensorType(op.getIndices()).getRank();
+  int64_t loops = op.getAxis() + getTensorType(op.getIndices()).getRank();
   ArrayRef<int64_t> extents =
       getTensorType(op.getGrad()).getShape().take_front(loops);
-  return buildLoops(b, loc, extents, filledTensor(b, loc, getResultType(op), 0),
-                    [&](OpBuilder &n, Location at, ValueRange indices,
-                        ValueRange carried) {
-                      return SmallVector<Value>{
-                          addSlice(n, at, op, indices, carried[0])};
-                    });
+  return buildLoops(
+      b, loc, extents, filledTensor(b, loc, getResultType(op), 0),
+      [&](OpBuilder &n, Location at, ValueRange indices, ValueRange carried) {
+        return SmallVector<Value>{addSlice(n, at, op, indices, carried[0])};
+      });
 }
 
 void zero::populateTrainShapeToLinalg(RewritePatternSet &patterns) {

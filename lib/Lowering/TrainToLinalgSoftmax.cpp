@@ -31,17 +31,17 @@ static SmallVector<Value> mapRows(OpBuilder &b, Operation *op, int64_t axis,
   Location loc = op->getLoc();
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   Rows rows(type.getShape(), axis);
-  return buildLoops(
-      b, loc, rows.getExtents(), emptyTensor(b, loc, type),
-      [&](OpBuilder &nested, Location at, ValueRange indices,
-          ValueRange carried) {
-        SmallVector<Value> slices;
-        for (Value operand : op->getOperands())
-          slices.push_back(rows.extract(nested, at, operand, indices));
-        Value row = body(nested, at, slices);
-        return SmallVector<Value>{
-            rows.insert(nested, at, row, carried[0], indices)};
-      });
+  return buildLoops(b, loc, rows.getExtents(), emptyTensor(b, loc, type),
+                    [&](OpBuilder &nested, Location at, ValueRange indices,
+                        ValueRange carried) {
+                      SmallVector<Value> slices;
+                      for (Value operand : op->getOperands())
+                        slices.push_back(
+                            rows.extract(nested, at, operand, indices));
+                      Value row = body(nested, at, slices);
+                      return SmallVector<Value>{
+                          rows.insert(nested, at, row, carried[0], indices)};
+                    });
 }
 
 /// Elementwise on rows, computed in `compute` and stored as `element`.
@@ -63,14 +63,14 @@ static Value mapRow(OpBuilder &b, Location loc, ValueRange rows, Type compute,
 }
 
 static Value maxOfRow(OpBuilder &b, Location loc, Value row, Type compute) {
-  Value low = constantScalar(b, loc, compute,
-                             -std::numeric_limits<double>::infinity());
-  return reduceElements(
-             b, loc, row, low,
-             [&](OpBuilder &nested, Location at, ValueRange args) {
-               Value x = convertScalar(nested, at, args[0], compute);
-               return SmallVector<Value>{maxScalar(nested, at, x, args[1])};
-             })
+  Value low =
+      constantScalar(b, loc, compute, -std::numeric_limits<double>::infinity());
+  return reduceElements(b, loc, row, low,
+                        [&](OpBuilder &nested, Location at, ValueRange args) {
+                          Value x = convertScalar(nested, at, args[0], compute);
+                          return SmallVector<Value>{
+                              maxScalar(nested, at, x, args[1])};
+                        })
       .front();
 }
 
@@ -121,7 +121,8 @@ static SmallVector<Value> lowerLogSoftmax(OpBuilder &b,
     Value log = math::LogOp::create(n, loc, sum);
     return mapRow(n, loc, rows[0], compute, element,
                   [&](OpBuilder &nested, Location at, ValueRange x) {
-                    Value shifted = arith::SubFOp::create(nested, at, x[0], max);
+                    Value shifted =
+                        arith::SubFOp::create(nested, at, x[0], max);
                     return SmallVector<Value>{
                         arith::SubFOp::create(nested, at, shifted, log)};
                   });

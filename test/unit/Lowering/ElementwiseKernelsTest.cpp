@@ -255,7 +255,9 @@ static void testBinary(const Shape &lhs, const Shape &rhs, const Shape &full) {
   }
 }
 
-TEST(ElementwiseKernels, BinarySameShape) { testBinary({5, 257}, {5, 257}, {5, 257}); }
+TEST(ElementwiseKernels, BinarySameShape) {
+  testBinary({5, 257}, {5, 257}, {5, 257});
+}
 TEST(ElementwiseKernels, BinaryRow) { testBinary({3, 5}, {5}, {3, 5}); }
 TEST(ElementwiseKernels, BinaryColumn) { testBinary({3, 1}, {3, 17}, {3, 17}); }
 TEST(ElementwiseKernels, BinaryBothBroadcast) {

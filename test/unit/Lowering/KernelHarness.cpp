@@ -10,13 +10,13 @@
 
 #include "dialects/Plan/Plan.h"
 #include "dialects/Train/Train.h"
-#include "zero/Lowering/Kernels.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tosa/IR/TosaOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
+#include "zero/Lowering/Kernels.h"
 #include <cmath>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ std::vector<float> zero_test::randomFloats(int64_t count, float low, float high,
   return values;
 }
 
-Kernels::Kernels(const std::string &text) {
+Kernels::Kernels(const std::string &text, const std::string &cpu) {
   mlir::DialectRegistry registry;
   registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect,
                   mlir::plan::PlanDialect, mlir::tensor::TensorDialect,
@@ -70,14 +70,16 @@ Kernels::Kernels(const std::string &text) {
   mlir::zero::registerKernelDialects(registry);
   context.appendDialectRegistry(registry);
   context.loadAllAvailableDialects();
-  mlir::ScopedDiagnosticHandler handler(
-      &context, [&](mlir::Diagnostic &diagnostic) {
-        if (message.empty())
-          message = diagnostic.str();
-      });
+  mlir::ScopedDiagnosticHandler handler(&context,
+                                        [&](mlir::Diagnostic &diagnostic) {
+                                          if (message.empty())
+                                            message = diagnostic.str();
+                                        });
   auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
-  if (!module || mlir::failed(mlir::zero::compileKernels(
-                     *module, mlir::zero::KernelTarget::host(), sharedObject)))
+  auto target =
+      mlir::zero::KernelTarget::named(cpu, mlir::UnknownLoc::get(&context));
+  if (!module || mlir::failed(target) ||
+      mlir::failed(mlir::zero::compileKernels(*module, *target, sharedObject)))
     return;
   load();
 }
@@ -108,8 +110,8 @@ void Kernels::run(const std::string &name, std::vector<void *> buffers) const {
 }
 
 template <typename T>
-static void compare(const std::vector<T> &actual, const std::vector<T> &expected,
-                    double tolerance) {
+static void compare(const std::vector<T> &actual,
+                    const std::vector<T> &expected, double tolerance) {
   ASSERT_EQ(actual.size(), expected.size());
   for (size_t i = 0; i < actual.size(); ++i) {
     if (std::isnan(expected[i]) && std::isnan(actual[i]))

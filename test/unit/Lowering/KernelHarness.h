@@ -43,9 +43,9 @@ std::vector<float> randomFloats(int64_t count, float low = -2, float high = 2,
 /// Compiled kernels, loaded into this process.
 class Kernels {
 public:
-  /// Compiles all kernels of `text`; a failure fails the test and leaves
-  /// `isValid()` false.
-  explicit Kernels(const std::string &text);
+  /// Compiles all kernels of `text` for the processor `cpu`; where that fails
+  /// `error()` says why.
+  explicit Kernels(const std::string &text, const std::string &cpu = "native");
   ~Kernels();
   Kernels(const Kernels &) = delete;
   Kernels &operator=(const Kernels &) = delete;
@@ -57,8 +57,6 @@ public:
 
   /// The message of the first error, for tests of errors.
   const std::string &error() const { return message; }
-
-  const std::string &object() const { return sharedObject; }
 
 private:
   void load();

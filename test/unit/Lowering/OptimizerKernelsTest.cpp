@@ -117,8 +117,7 @@ static void testAdam(bool decoupled, double beta1, double decay) {
       ev[i] = 0.999 * ev[i] + 0.001 * grad * grad;
       ep[i] -= size * em[i] / (std::sqrt(ev[i]) / root + 1e-8);
     }
-    kernels.run("k",
-                {p.data(), g.data(), m.data(), v.data(), lr.data(), &s});
+    kernels.run("k", {p.data(), g.data(), m.data(), v.data(), lr.data(), &s});
     expectClose(p, Floats(ep.begin(), ep.end()), 2e-6);
     expectClose(m, Floats(em.begin(), em.end()), 1e-6);
     expectClose(v, Floats(ev.begin(), ev.end()), 1e-6);

@@ -133,8 +133,9 @@ TEST(RowKernels, ProducersAreFusedIntoTheRows) {
   for (int64_t r = 0; r < 6; ++r) {
     double sum = 0;
     auto value = [&](int64_t i) {
-      return mask[(r % 3) * 2048 + i] ? std::exp(double(x[r * 2048 + i]) * scale[r])
-                                      : 0;
+      return mask[(r % 3) * 2048 + i]
+                 ? std::exp(double(x[r * 2048 + i]) * scale[r])
+                 : 0;
     };
     for (int64_t i = 0; i < 2048; ++i)
       sum += value(i);
@@ -172,7 +173,8 @@ TEST(RowKernels, LayerNormAndItsGradient) {
            {"R", tensorType({rows, 1})}}));
       int64_t n = rows * size;
       Floats x = randomFloats(n, -3, 5), scale = randomFloats(size, 0.5, 2, 2),
-             bias = randomFloats(size, -1, 1, 3), dy = randomFloats(n, -1, 1, 4);
+             bias = randomFloats(size, -1, 1, 3),
+             dy = randomFloats(n, -1, 1, 4);
       Floats y(n), mean(rows), rstd(rows), dx(n), ds(size), db(size);
       Floats ey(n), edx(n), eds(size), edb(size);
       std::vector<double> sumScale(size), sumBias(size);
@@ -193,8 +195,7 @@ TEST(RowKernels, LayerNormAndItsGradient) {
         }
         for (int64_t i = 0; i < size; ++i) {
           double u = (x[r * size + i] - m) * inv;
-          edx[r * size + i] =
-              inv * (dy[r * size + i] * scale[i] - g1 - u * g2);
+          edx[r * size + i] = inv * (dy[r * size + i] * scale[i] - g1 - u * g2);
         }
       }
       eds.assign(sumScale.begin(), sumScale.end());
@@ -273,8 +274,8 @@ TEST(RowKernels, RmsNormAndItsGradient) {
       eds[i] += dy[r * size + i] * u;
     }
     for (int64_t i = 0; i < size; ++i)
-      edx[r * size + i] = inv * (dy[r * size + i] * scale[i] -
-                                 x[r * size + i] * inv * g);
+      edx[r * size + i] =
+          inv * (dy[r * size + i] * scale[i] - x[r * size + i] * inv * g);
   }
   kernels.run("forward", {x.data(), scale.data(), y.data(), rstd.data()});
   kernels.run("backward", {dy.data(), x.data(), scale.data(), rstd.data(),
@@ -351,20 +352,20 @@ TEST(RowKernels, BatchNormAndItsGradient) {
       gu += dy[at(i)] * u;
     }
     for (int64_t i = 0; i < per; ++i)
-      edx[at(i)] = s[c] * inv *
-                   (dy[at(i)] - g / per - (x[at(i)] - m) * inv * gu / per);
+      edx[at(i)] =
+          s[c] * inv * (dy[at(i)] - g / per - (x[at(i)] - m) * inv * gu / per);
     em1[c] = 0.9 * rm[c] + 0.1 * m;
     ev1[c] = 0.9 * rv[c] + 0.1 * v * per / (per - 1);
     eds[c] = gu;
     edb[c] = g;
   }
-  kernels.run("forward", {x.data(), s.data(), b.data(), rm.data(), rv.data(),
-                          y.data(), m1.data(), v1.data(), mean.data(),
-                          rstd.data()});
+  kernels.run("forward",
+              {x.data(), s.data(), b.data(), rm.data(), rv.data(), y.data(),
+               m1.data(), v1.data(), mean.data(), rstd.data()});
   kernels.run("backward", {dy.data(), x.data(), s.data(), mean.data(),
                            rstd.data(), dx.data(), ds.data(), db.data()});
-  kernels.run("inference", {x.data(), s.data(), b.data(), rm.data(), rv.data(),
-                            z.data()});
+  kernels.run("inference",
+              {x.data(), s.data(), b.data(), rm.data(), rv.data(), z.data()});
   expectClose(y, ey, 1e-6);
   expectClose(m1, em1, 1e-6);
   expectClose(v1, ev1, 1e-6);
@@ -409,7 +410,8 @@ TEST(RowKernels, CrossEntropyAndItsGradient) {
        std::vector<RowShape>{{7, 10, 1}, {3, 5, 4}, {4, 4096, 1}}) {
     CrossEntropy ce(s);
     int64_t rows = s.outer * s.inner;
-    Floats x = randomFloats(s.count(), -5, 5), loss(1), lse(rows), dx(s.count());
+    Floats x = randomFloats(s.count(), -5, 5), loss(1), lse(rows),
+           dx(s.count());
     Floats edx(s.count()), elsf(rows);
     std::vector<int64_t> labels(rows);
     for (int64_t r = 0; r < rows; ++r)
@@ -432,8 +434,8 @@ TEST(RowKernels, CrossEntropyAndItsGradient) {
     Floats g = {0.75};
     ce.kernels.run("forward",
                    {x.data(), labels.data(), loss.data(), lse.data()});
-    ce.kernels.run("backward", {g.data(), x.data(), labels.data(), lse.data(),
-                                dx.data()});
+    ce.kernels.run("backward",
+                   {g.data(), x.data(), labels.data(), lse.data(), dx.data()});
     expectClose(loss, {float(total / count)}, 1e-6);
     expectClose(lse, elsf, 1e-6);
     expectClose(dx, edx, 1e-6);
@@ -447,10 +449,11 @@ TEST(RowKernels, CrossEntropyOfBadLabels) {
   ce.kernels.run("forward",
                  {x.data(), outOfRange.data(), loss.data(), lse.data()});
   EXPECT_TRUE(std::isnan(loss[0]));
-  ce.kernels.run("forward", {x.data(), ignored.data(), loss.data(), lse.data()});
+  ce.kernels.run("forward",
+                 {x.data(), ignored.data(), loss.data(), lse.data()});
   EXPECT_TRUE(std::isnan(loss[0]));
-  ce.kernels.run("backward", {g.data(), x.data(), ignored.data(), lse.data(),
-                              dx.data()});
+  ce.kernels.run("backward",
+                 {g.data(), x.data(), ignored.data(), lse.data(), dx.data()});
   expectClose(dx, {0, 0, 0, 0, 0, 0}, 0);
 }
 

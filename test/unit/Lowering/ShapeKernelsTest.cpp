@@ -182,7 +182,8 @@ TEST(ShapeKernels, SlicePadConcatBroadcastReshape) {
   expectClose(slice, {7, 9, 11, 13, 15, 17}, 0);
   kernels.run("pad", {small.data(), pad.data()});
   expectClose(pad, {0, 0, 0, 0, 0, 0, 1, 0, 2, 0, 3, 0,
-                    4, 0, 5, 0, 6, 0, 0, 0, 0, 0, 0, 0}, 0);
+                    4, 0, 5, 0, 6, 0, 0, 0, 0, 0, 0, 0},
+              0);
   kernels.run("concat", {small.data(), column.data(), concat.data()});
   expectClose(concat, {1, 2, 3, 8, 4, 5, 6, 9}, 0);
   kernels.run("broadcast", {small.data(), broadcast.data()});
@@ -223,9 +224,11 @@ TEST(ShapeKernels, GatherAndItsGradient) {
       return %0 : tensor<5x3xf32>
     })");
   Floats data = iota(15), position = {0, 0, 0, 100, 100, 100};
-  std::vector<int64_t> index = {0, 4, -1, 0}, pair = {2, -2}, wild = {0, 9, -9, 4};
+  std::vector<int64_t> index = {0, 4, -1, 0}, pair = {2, -2},
+                       wild = {0, 9, -9, 4};
   Floats rows(12), columns(10), rowsGrad(15, 3), columnsGrad(15, 3);
-  kernels.run("rows", {data.data(), index.data(), position.data(), rows.data()});
+  kernels.run("rows",
+              {data.data(), index.data(), position.data(), rows.data()});
   expectClose(rows, {1, 2, 3, 113, 114, 115, 13, 14, 15, 101, 102, 103}, 0);
   kernels.run("columns", {data.data(), pair.data(), columns.data()});
   expectClose(columns, {3, 2, 6, 5, 9, 8, 12, 11, 15, 14}, 0);
@@ -311,7 +314,8 @@ TEST(ShapeKernels, MaxPoolAndItsGradient) {
 
 TEST(ShapeKernels, AvgPoolAndItsGradient) {
   for (bool includePad : {false, true}) {
-    Kernels kernels(substitute(R"(
+    Kernels kernels(substitute(
+        R"(
       func.func @forward(%x: tensor<2x3x7x6xf32>) -> tensor<2x3x4x3xf32>
           attributes {plan.kernel} {
         %0 = train.avg_pool %x %A% %P%
@@ -324,8 +328,7 @@ TEST(ShapeKernels, AvgPoolAndItsGradient) {
             : (tensor<2x3x4x3xf32>) -> tensor<2x3x7x6xf32>
         return %0 : tensor<2x3x7x6xf32>
       })",
-                               {{"A", kPoolAttrs},
-                                {"P", includePad ? "{count_include_pad}" : ""}}));
+        {{"A", kPoolAttrs}, {"P", includePad ? "{count_include_pad}" : ""}}));
     Floats x = randomFloats(252), dy = randomFloats(72, 1, 2, 2);
     Floats y(72), dx(252, 9), ey(72), edx(252);
     Pool::forEach([&](int64_t p, int64_t oh, int64_t ow) {
