@@ -56,7 +56,8 @@ private:
   void runStep(int64_t step);
   void readLoss(int64_t step);
   void fillMetrics(double wallMs);
-  void showProgress(int64_t step) const;
+  void showProgress(int64_t step);
+  void clearProgress();
 
   const RunOptions &options;
   const zrt::Program &program;
@@ -72,7 +73,7 @@ private:
   int64_t numSteps = 0;
   int64_t tokensPerSample = 0; // 0: the inputs are no sequences of integers
   double firstLoss = 0, totalMs = 0;
-  bool terminal = false;
+  bool terminal = false, progressShown = false;
 };
 
 } // namespace zero_tools
