@@ -170,6 +170,26 @@ TEST(Command, PeakIsWhatWasTouched) {
   EXPECT_EQ(running.session.counters().peak_bytes[ZRT_DEVICE], 64u + 16);
 }
 
+/// A gathered parameter counts from its gather to its release: two of 16 and
+/// one of 32 bytes, of which the first is gone before the last comes.
+TEST(Command, GatheredPeak) {
+  PlanBuilder plan(2);
+  uint32_t shard = plan.buffer("shard", {4});
+  auto gathered = [&](const char *name, int64_t elements) {
+    return plan.buffer(name, {elements}, fb::DType_F32, fb::Kind_Gathered);
+  };
+  uint32_t a = gathered("a", 4), b = gathered("b", 4), c = gathered("c", 8);
+  plan.collective(fb::Op_AllGather, shard, a, 4, 2);
+  plan.collective(fb::Op_AllGather, shard, b, 4, 2).release = {a};
+  plan.collective(fb::Op_AllGather, shard, c, 8, 4).release = {b, c};
+  plan.collective(fb::Op_AllGather, shard, a, 4, 2).release = {a};
+  Running running(plan);
+  EXPECT_EQ(running.session.counters().gathered_peak_bytes, 0u);
+  running.step();
+  running.step();
+  EXPECT_EQ(running.session.counters().gathered_peak_bytes, 16u + 32);
+}
+
 /// Streams and events of an in-order program change nothing.
 TEST(Command, EventsInOrder) {
   PlanBuilder plan(1);
