@@ -15,6 +15,7 @@
 #include "zero/Lowering/Passes.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace mlir::zero {
 #define GEN_PASS_DEF_KERNELPASSDESTINATIONS
@@ -52,8 +53,16 @@ static LogicalResult verifyKernel(func::FuncOp func, ArrayRef<int64_t> tied) {
   return success();
 }
 
+static bool isEmpty(Type tensor) {
+  return cast<RankedTensorType>(tensor).getNumElements() == 0;
+}
+
+/// Nothing is read from or written to an empty buffer, and LLVM's conversion
+/// knows no strides of 0: it has one dimension.
 static Type toBuffer(Type tensor) {
   auto ranked = cast<RankedTensorType>(tensor);
+  if (isEmpty(tensor))
+    return MemRefType::get({0}, ranked.getElementType());
   return MemRefType::get(ranked.getShape(), ranked.getElementType());
 }
 
@@ -83,6 +92,12 @@ struct KernelPassDestinations
     for (BlockArgument arg : func.getArguments()) {
       Type tensor = arg.getType();
       arg.setType(toBuffer(tensor));
+      if (isEmpty(tensor)) {
+        auto ranked = cast<RankedTensorType>(tensor);
+        arg.replaceAllUsesWith(tensor::EmptyOp::create(
+            b, arg.getLoc(), ranked.getShape(), ranked.getElementType()));
+        continue;
+      }
       bool writable = llvm::is_contained(tied, arg.getArgNumber());
       auto view = bufferization::ToTensorOp::create(
           b, arg.getLoc(), tensor, arg, /*restrict=*/true, writable);
@@ -98,6 +113,8 @@ struct KernelPassDestinations
       Value buffer = arg == -1 ? body.addArgument(toBuffer(value.getType()),
                                                   value.getLoc())
                                : body.getArgument(arg);
+      if (isEmpty(value.getType()))
+        continue;
       auto store = bufferization::MaterializeInDestinationOp::create(
           b, ret.getLoc(), value, buffer);
       store.setRestrict(arg == -1);

@@ -207,7 +207,8 @@ def KernelPassDestinations : Pass<"kernel-pass-destinations", "::mlir::func::Fun
     }
     ```
   }];
-  let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
+                           "::mlir::tensor::TensorDialect"];
 }
 
 def KernelPlaceBuffers : Pass<"kernel-place-buffers", "::mlir::func::FuncOp"> {

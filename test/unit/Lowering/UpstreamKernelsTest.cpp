@@ -143,6 +143,20 @@ TEST(UpstreamKernels, EmptyTensorsAreNoWork) {
   kernels.run("k", {nullptr, nullptr});
 }
 
+TEST(UpstreamKernels, EmptyDimensionsMayBeInTheMiddle) {
+  Kernels kernels(R"(
+    func.func @k(%a: tensor<2x0x3xf32>) -> (tensor<2x0x3xf32>, tensor<2x3xf32>)
+        attributes {plan.kernel, plan.tied = array<i64: 0, -1>} {
+      %0 = train.softmax %a axis 1 : tensor<2x0x3xf32>
+      %1 = train.reduce_sum %0 axes [1]
+          : (tensor<2x0x3xf32>) -> tensor<2x3xf32>
+      return %0, %1 : tensor<2x0x3xf32>, tensor<2x3xf32>
+    })");
+  std::vector<float> sum(6, 7);
+  kernels.run("k", {nullptr, sum.data()});
+  expectClose(sum, std::vector<float>(6, 0), 0);
+}
+
 TEST(UpstreamKernels, LargeTemporaryIsAnError) {
   Kernels kernels(R"(
     func.func @k(%a: tensor<1024x1024xf32>) -> tensor<f32>
