@@ -449,7 +449,7 @@ Value NodeContext::value(unsigned i) {
     node.error() << "input " << i << " is missing";
     return {};
   }
-  return importer.valueOf(*inputs[i], loc());
+  return node.failed() ? Value() : importer.valueOf(*inputs[i], loc());
 }
 
 const HostTensor *NodeContext::host(unsigned i) {

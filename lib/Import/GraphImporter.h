@@ -146,7 +146,7 @@ public:
   /// the operands is null. Sound operands give an operation with valid types.
   template <typename OpTy>
   OpTy op(ValueRange operands, ArrayRef<NamedAttribute> attributes = {}) {
-    if (llvm::is_contained(operands, Value()))
+    if (node.failed() || llvm::is_contained(operands, Value()))
       return {};
     FailureOr<OpTy> made =
         train::createChecked<OpTy>(b, loc(), operands, attributes);

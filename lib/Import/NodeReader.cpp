@@ -19,8 +19,14 @@ using namespace mlir::zero::onnx_import;
 using onnx::AttributeProto;
 
 InFlightDiagnostic NodeReader::error() {
+  InFlightDiagnostic diagnostic = emitError(loc);
+  // One error a node is enough: what follows comes from the default that a
+  // getter returned instead.
+  if (bad)
+    diagnostic.abandon();
   bad = true;
-  return emitError(loc) << op() << ": ";
+  diagnostic << op() << ": ";
+  return diagnostic;
 }
 
 const AttributeProto *NodeReader::find(StringRef name) const {
