@@ -48,7 +48,12 @@ void PlanDialect::initialize() {
 }
 
 int64_t mlir::plan::elementBytes(Type type) {
-  return llvm::divideCeil(type.getIntOrFloatBitWidth(), 8);
+  // Types that no runtime has are refused when the program is written.
+  if (auto complex = dyn_cast<ComplexType>(type))
+    return 2 * elementBytes(complex.getElementType());
+  return type.isIntOrFloat()
+             ? llvm::divideCeil(type.getIntOrFloatBitWidth(), 8)
+             : 8;
 }
 
 int64_t mlir::plan::sizeInBytes(ShapedType type) {

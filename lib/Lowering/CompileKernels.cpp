@@ -172,6 +172,7 @@ LogicalResult zero::compileKernels(ModuleOp module, const KernelTarget &target,
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> code =
       translateModuleToLLVMIR(*kernels, llvmContext, "kernels");
+  // no test: the pipeline leaves only operations that have a translation.
   if (!code)
     return module.emitError("kernels cannot be translated to LLVM IR");
   return emitSharedObject(*code, names, target, module.getLoc(), sharedObject);

@@ -62,6 +62,7 @@ FailureOr<KernelTarget> KernelTarget::named(llvm::StringRef cpu, Location loc) {
     return host();
   std::string error;
   const llvm::Target *backend = lookupTarget(error);
+  // no test: LLVM was built without this processor family.
   if (!backend)
     return emitError(loc) << "cannot compile for x86-64: " << error;
   llvm::Triple triple(kTriple);
@@ -101,6 +102,7 @@ createMachine(const KernelTarget &target, Location loc) {
     machine.reset(backend->createTargetMachine(
         llvm::Triple(kTriple), target.cpu, featureString(target), options,
         llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+  // no test: LLVM was built without this processor family.
   if (!machine)
     emitError(loc) << "cannot compile for x86-64: " << error;
   return machine;
@@ -187,6 +189,7 @@ static LogicalResult emitObject(llvm::Module &module,
                                 llvm::SmallVectorImpl<char> &object) {
   llvm::raw_svector_ostream stream(object);
   llvm::legacy::PassManager passes;
+  // no test: every x86-64 machine emits objects.
   if (machine.addPassesToEmitFile(passes, stream, nullptr,
                                   llvm::CodeGenFileType::ObjectFile))
     return emitError(loc, "LLVM cannot emit an object file for x86-64");
@@ -236,6 +239,7 @@ static LogicalResult link(ArrayRef<char> object, Location loc,
        {std::tuple("o", &input, &inputFd, &removeInput),
         std::tuple("so", &output, &outputFd, &removeOutput),
         std::tuple("log", &log, &logFd, &removeLog)})
+    // no test: the machine's temporary folder is full or not writable.
     if (std::error_code error = createTemporary(suffix, *path, *fd, *remover))
       return emitError(loc)
              << "cannot create a temporary file: " << error.message();

@@ -324,6 +324,7 @@ LogicalResult StepLowering::lowerLocal(LocalOp op) {
                             << "; the plan takes dimension 0";
   if (!isa<ShardedType>(op.getSource().getType())) {
     auto local = cast<ShapedType>(op.getResult().getType());
+    // no test: none of the views made so far is strided.
     if (!place.layout.isContiguous() || place.layout.offset != 0)
       return op.emitOpError("takes the shard of a view");
     memory.reserve(place.storage, local.getNumElements() * ranks, ranks);
