@@ -18,6 +18,7 @@
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/ToolOutputFile.h"
@@ -169,15 +170,22 @@ static bool run() {
   ScopedDiagnosticHandler handler(&context, [](Diagnostic &diagnostic) {
     zero::printImportDiagnostic(llvm::errs(), "zero-import", diagnostic);
   });
+  bool replaces = llvm::sys::fs::exists(options.weightsPath);
   FailureOr<OwningOpRef<ModuleOp>> module =
       zero::importOnnx(inputFile, context, options);
   if (failed(module))
     return false;
+  // Weights without a module are of no use; those that were there stay.
+  llvm::FileRemover weights(options.weightsPath,
+                            /*deleteIt=*/!listOnly && !replaces);
   if (!loss.empty() && failed(train::buildTrainStep(**module, step)))
     return false;
   if (listParams)
     zero::printParamReport(llvm::outs(), report);
-  return listOnly || writeModule(**module);
+  if (!listOnly && !writeModule(**module))
+    return false;
+  weights.releaseFile();
+  return true;
 }
 
 int main(int argc, char **argv) {
