@@ -42,11 +42,11 @@ static ModelBytes modelBytes(const zrt::Program &program) {
 }
 
 static void row(const char *name, double actual, double formula) {
-  std::printf("  %-18s %14.0f %14.0f\n", name, actual, formula);
+  std::printf("  %-20s %12.0f %14.0f\n", name, actual, formula);
 }
 
 static void plainRow(const char *name, double first) {
-  std::printf("  %-18s %14.0f\n", name, first);
+  std::printf("  %-20s %12.0f\n", name, first);
 }
 
 static void printState(const zrt_program_info &info, const ModelBytes &model,
@@ -74,6 +74,10 @@ static void printTraffic(const zrt_program_info &info, const ModelBytes &model,
   double gathers = info.stage == 0 ? 0 : info.stage == 3 ? 2 : 1;
   std::printf("%-20s %14s %14s\n", "sent in a step", "bytes", "formula");
   row("all_gather", metrics.allGatherBytes, gathers * share);
+  // The formula gathers everything twice; the plan gathers again only what the
+  // backward pass reads and did not find gathered.
+  if (info.stage == 3)
+    plainRow("  not gathered again", gathers * share - metrics.allGatherBytes);
   row("reduce_scatter", metrics.reduceScatterBytes,
       info.stage == 0 ? 0 : share);
   row("all_reduce", metrics.allReduceBytes, info.stage == 0 ? 2 * share : 0);
