@@ -17,6 +17,8 @@
 #include "runtime/zplan_generated.h"
 
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/CRC.h"
+#include "llvm/Support/Endian.h"
 
 using namespace mlir;
 using namespace mlir::zero;
@@ -428,8 +430,12 @@ LogicalResult ZplanWriter::write(const KernelTarget &target, StringRef kernels,
 
   flatbuffers::FlatBufferBuilder builder(1 << 16);
   fb::FinishProgramBuffer(builder, fb::Program::Pack(builder, &out));
-  bytes.assign(reinterpret_cast<const char *>(builder.GetBufferPointer()),
-               builder.GetSize());
+  llvm::ArrayRef<uint8_t> table(builder.GetBufferPointer(), builder.GetSize());
+  bytes.assign(table.begin(), table.end());
+  bytes += "ZSUM";
+  char sum[4];
+  llvm::support::endian::write32le(sum, llvm::crc32(table));
+  bytes.append(sum, sizeof(sum));
   return success();
 }
 

@@ -18,6 +18,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <zlib.h>
 
 using namespace zrt;
 
@@ -197,6 +198,22 @@ std::shared_ptr<const Program> Program::fromBytes(std::string bytes) {
   return program;
 }
 
+/// A file is as it was written: a damaged one may pass all checks of its tables
+/// and still hold other machine code.
+static void checkSum(const std::string &bytes) {
+  constexpr size_t trailer = 8;
+  size_t size = bytes.size();
+  if (size < trailer || bytes.compare(size - trailer, 4, "ZSUM") != 0)
+    fail(ZRT_ERROR_FORMAT, "the program is truncated or damaged (", size,
+         " bytes without a checksum at the end)");
+  auto byte = [&](size_t i) { return uint32_t(uint8_t(bytes[size - 4 + i])); };
+  uint32_t stored = byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
+  auto *data = reinterpret_cast<const Bytef *>(bytes.data());
+  if (crc32_z(0, data, size - trailer) != stored)
+    fail(ZRT_ERROR_FORMAT,
+         "the program is damaged: its checksum is another; compile it again");
+}
+
 std::shared_ptr<const Program> Program::fromFile(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
   if (!file)
@@ -210,6 +227,7 @@ std::shared_ptr<const Program> Program::fromFile(const std::string &path) {
   if (file.bad())
     fail(ZRT_ERROR_IO, "cannot read ", path, ": ", std::strerror(errno));
   try {
+    checkSum(bytes);
     return fromBytes(std::move(bytes));
   } catch (const Error &error) {
     fail(error.code(), path, ": ", error.what());

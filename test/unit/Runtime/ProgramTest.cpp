@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <fstream>
 #include <limits>
+#include <zlib.h>
 
 using namespace zrt;
 using namespace zrt::test;
@@ -121,6 +122,16 @@ TEST(Program, KindBytes) {
   EXPECT_EQ(padding, 0u);
 }
 
+/// The bytes of a file: the table and its checksum.
+static std::string sealed(std::string bytes) {
+  auto sum = uint32_t(crc32_z(0, reinterpret_cast<const Bytef *>(bytes.data()),
+                              bytes.size()));
+  bytes += "ZSUM";
+  for (int shift = 0; shift < 32; shift += 8)
+    bytes += char(sum >> shift & 0xFF);
+  return bytes;
+}
+
 TEST(Program, Files) {
   Program program;
   Status missing = program.loadFile("no/such/file.zplan");
@@ -130,12 +141,20 @@ TEST(Program, Files) {
   Status folder = program.loadFile(testing::TempDir());
   EXPECT_EQ(folder.code(), ZRT_ERROR_IO);
   std::string path = testing::TempDir() + "zrt-program-test.zplan";
-  std::string bytes = everything().bytes();
+  std::string bytes = sealed(everything().bytes());
   std::ofstream(path, std::ios::binary) << bytes;
   EXPECT_FALSE(program.loadFile(path));
   std::ofstream(path, std::ios::binary) << bytes.substr(0, 100);
   EXPECT_EQ(program.loadFile(path).message(),
-            path + ": the program is truncated or damaged (100 bytes)");
+            path + ": the program is truncated or damaged (100 bytes without a "
+                   "checksum at the end)");
+  // Whatever is damaged, be it in the middle of the machine code.
+  for (size_t at = 0; at < bytes.size(); at += 97) {
+    std::string damaged = bytes;
+    damaged[at] = char(damaged[at] ^ 4);
+    std::ofstream(path, std::ios::binary) << damaged;
+    EXPECT_EQ(program.loadFile(path).code(), ZRT_ERROR_FORMAT) << at;
+  }
   std::remove(path.c_str());
 }
 
