@@ -53,11 +53,29 @@ MappedFile::~MappedFile() {
     munmap(const_cast<uint8_t *>(bytes), length);
 }
 
-AtomicFile::AtomicFile(const std::string &path)
-    : finalPath(path), temporaryPath(path + ".tmp-XXXXXX") {
-  descriptor = mkostemp(temporaryPath.data(), O_CLOEXEC);
+void zrt::refuseOverwrite(const std::string &output,
+                          const std::vector<std::string> &inputs) {
+  struct stat written, read;
+  if (output.empty() || stat(output.c_str(), &written))
+    return;
+  for (const std::string &input : inputs)
+    if (!input.empty() && !stat(input.c_str(), &read) &&
+        read.st_dev == written.st_dev && read.st_ino == written.st_ino)
+      throw IoError(output, "is read by this run as " + input +
+                                "; write to another file");
+}
+
+AtomicFile::AtomicFile(const std::string &path) : finalPath(path) {
+  struct stat info;
+  bool special = !stat(path.c_str(), &info) && !S_ISREG(info.st_mode);
+  if (!special)
+    temporaryPath = path + ".tmp-XXXXXX";
+  descriptor = special ? open(path.c_str(), O_WRONLY | O_CLOEXEC)
+                       : mkostemp(temporaryPath.data(), O_CLOEXEC);
   if (descriptor < 0)
     throw IoError(path, std::string("cannot create: ") + std::strerror(errno));
+  if (special)
+    return;
   // mkostemp makes a private file; the result is as open(2) would make it.
   mode_t mask = umask(0);
   umask(mask);
@@ -68,7 +86,8 @@ AtomicFile::~AtomicFile() {
   if (descriptor < 0)
     return;
   close(descriptor);
-  unlink(temporaryPath.c_str());
+  if (!temporaryPath.empty())
+    unlink(temporaryPath.c_str());
 }
 
 void AtomicFile::fail(const char *what) const {
@@ -106,6 +125,13 @@ static void syncFolderOf(const std::string &path) {
 }
 
 void AtomicFile::commit() {
+  if (temporaryPath.empty()) {
+    int failed = close(descriptor);
+    descriptor = -1;
+    if (failed)
+      fail("cannot write");
+    return;
+  }
   if (fsync(descriptor))
     fail("cannot sync");
   if (rename(temporaryPath.c_str(), finalPath.c_str()))

@@ -20,6 +20,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace zrt {
 
@@ -52,7 +53,8 @@ private:
 
 /// Writes to a temporary file beside `path`; commit() syncs it and renames it
 /// over `path`, so that a reader sees the old file or the whole new one,
-/// whatever happens in between. Without commit() nothing is left behind.
+/// whatever happens in between. Without commit() nothing is left behind. A
+/// device or pipe is written to directly, never replaced.
 class AtomicFile {
 public:
   explicit AtomicFile(const std::string &path);
@@ -68,9 +70,15 @@ public:
 private:
   [[noreturn]] void fail(const char *what) const;
 
-  std::string finalPath, temporaryPath;
+  std::string finalPath;
+  std::string temporaryPath; // empty: writes to finalPath itself
   int descriptor = -1;
 };
+
+/// Throws IoError if `output` is the same file as one of `inputs`: writing it
+/// would destroy what is read. Empty names are skipped.
+void refuseOverwrite(const std::string &output,
+                     const std::vector<std::string> &inputs);
 
 } // namespace zrt
 

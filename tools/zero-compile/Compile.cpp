@@ -51,6 +51,12 @@ static LogicalResult checkPartition(ModuleOp module,
     return module.emitError()
            << "is partitioned for ZeRO stage " << stage.getInt()
            << ", asked for stage " << *options.stage;
+  for (auto grid : module.getOps<shard::GridOp>())
+    if (options.ranks && grid.getShape().size() == 1 &&
+        grid.getShape().front() != *options.ranks)
+      return module.emitError()
+             << "is for " << grid.getShape().front() << " ranks, asked for "
+             << *options.ranks;
   return success();
 }
 
@@ -69,6 +75,9 @@ static LogicalResult runPhases(ModuleOp module, const CompileOptions &options) {
     zeroOptions.stage = options.stage.value_or(0);
     zeroOptions.ranks = options.ranks.value_or(defaultRanks(module));
     zero::buildZeroPipeline(passes, zeroOptions);
+  } else {
+    // Somebody else's partition, or one that was edited: checked as ours is.
+    passes.addPass(zero::createZeroVerifyPass());
   }
   zero::buildPlanPipeline(passes);
   return passes.run(module);

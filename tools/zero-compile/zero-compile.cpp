@@ -80,6 +80,7 @@ static void moveWeightPaths(mlir::ModuleOp module, const Arguments &arguments) {
 
 static void run(const Arguments &arguments) {
   zrt::MappedFile readable(arguments.input);
+  zrt::refuseOverwrite(arguments.output, {arguments.input});
   mlir::MLIRContext context;
   prepareContext(context);
   OneLineErrors errors(context, "zero-compile", arguments.input);

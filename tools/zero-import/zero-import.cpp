@@ -137,6 +137,14 @@ static void placeWeights(zero::ImportOptions &options) {
       beside ? path::filename(weights).str() : options.weightsPath;
 }
 
+/// Fails where an output is the model itself, which writing would destroy.
+static bool keepsInput(StringRef output) {
+  if (!llvm::sys::fs::equivalent(output, inputFile))
+    return true;
+  return failWith("'" + output.str() +
+                  "' is the model that is imported; write to another file");
+}
+
 static bool writeModule(ModuleOp module) {
   std::string error;
   std::unique_ptr<llvm::ToolOutputFile> out =
@@ -166,6 +174,8 @@ static bool run() {
     options.report = &report;
   if (!listOnly)
     placeWeights(options);
+  if (!listOnly && (!keepsInput(outputFile) || !keepsInput(options.weightsPath)))
+    return false;
   MLIRContext context(MLIRContext::Threading::DISABLED);
   ScopedDiagnosticHandler handler(&context, [](Diagnostic &diagnostic) {
     zero::printImportDiagnostic(llvm::errs(), "zero-import", diagnostic);

@@ -120,6 +120,8 @@ static void run(const RunOptions &options) {
   for (const std::string &path : {options.model, options.data, options.weights})
     if (!path.empty())
       zrt::MappedFile readable(path);
+  for (const std::string &path : {options.metrics, options.saveWeights})
+    zrt::refuseOverwrite(path, {options.model, options.data, options.weights});
 
   zrt::Program program;
   std::optional<TemporaryFolder> temporary;

@@ -13,6 +13,8 @@
 #include "TestFiles.h"
 #include "runtime/io/TensorFile.h"
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <sys/stat.h>
 
 using namespace zrt;
@@ -53,6 +55,31 @@ TEST_F(Files, AtomicFileHasOrdinaryRights) {
 TEST_F(Files, AtomicFileNamesTheFolderThatIsMissing) {
   EXPECT_EQ(errorOf([&] { AtomicFile file(in("no/f")); }),
             "f: cannot create: No such file or directory");
+}
+
+TEST_F(Files, AtomicFileWritesToAPipeAndLeavesItOne) {
+  ASSERT_EQ(mkfifo(in("pipe").c_str(), 0600), 0);
+  int reader = open(in("pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  AtomicFile file(in("pipe"));
+  file.write("new");
+  file.commit();
+  char text[4] = {};
+  EXPECT_EQ(read(reader, text, sizeof(text)), 3);
+  EXPECT_STREQ(text, "new");
+  close(reader);
+  struct stat info;
+  ASSERT_EQ(stat(in("pipe").c_str(), &info), 0);
+  EXPECT_TRUE(S_ISFIFO(info.st_mode));
+  EXPECT_EQ(numFiles(), 1u);
+}
+
+TEST_F(Files, OutputsAreNotInputs) {
+  put("data", "x");
+  ASSERT_EQ(symlink("data", in("link").c_str()), 0);
+  refuseOverwrite(in("new"), {in("data"), ""});
+  refuseOverwrite("", {in("data")});
+  EXPECT_THROW(refuseOverwrite(in("link"), {"", in("data")}), IoError);
 }
 
 TEST_F(Files, MappedFileWantsARegularFile) {
