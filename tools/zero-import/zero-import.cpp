@@ -153,9 +153,10 @@ static bool writeModule(ModuleOp module) {
     return failWith(error);
   module->print(out->os());
   out->os().flush();
-  if (out->os().has_error())
-    return failWith("cannot write '" + outputFile +
-                    "': " + out->os().error().message());
+  if (std::error_code failed = out->os().error()) {
+    out->os().clear_error(); // else the stream ends the program, in its words
+    return failWith("cannot write '" + outputFile + "': " + failed.message());
+  }
   out->keep();
   return true;
 }

@@ -152,6 +152,13 @@ static void check(const RunOptions &options, const RawOptions &raw) {
       (!options.dims.empty() || !options.train.empty() ||
        !options.freeze.empty()))
     throw FlagError("--dim, --train and --freeze are for ONNX models");
+  bool isSgd = options.optimizer == "sgd";
+  if (!options.optimizer.empty() && !isSgd &&
+      (options.momentum || options.nesterov))
+    throw FlagError("--momentum and --nesterov are for --optimizer sgd, not " +
+                    options.optimizer);
+  if (isSgd && (options.betas || options.epsilon))
+    throw FlagError("--betas and --epsilon are for --optimizer adam and adamw");
   if (options.loss.empty() && !options.compileFlags.empty())
     throw FlagError(options.compileFlags + " needs --loss: " + options.model +
                     " is taken as a training step otherwise");
