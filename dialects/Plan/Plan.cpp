@@ -51,9 +51,8 @@ int64_t mlir::plan::elementBytes(Type type) {
   // Types that no runtime has are refused when the program is written.
   if (auto complex = dyn_cast<ComplexType>(type))
     return 2 * elementBytes(complex.getElementType());
-  return type.isIntOrFloat()
-             ? llvm::divideCeil(type.getIntOrFloatBitWidth(), 8)
-             : 8;
+  return type.isIntOrFloat() ? llvm::divideCeil(type.getIntOrFloatBitWidth(), 8)
+                             : 8;
 }
 
 int64_t mlir::plan::sizeInBytes(ShapedType type) {
@@ -75,8 +74,7 @@ LogicalResult DispatchOp::verify() {
       continue;
     if (tied < 0 || tied >= static_cast<int64_t>(getInputs().size()))
       return emitOpError() << "ties result " << i << " to operand " << tied
-                           << ", but has " << getInputs().size()
-                           << " operands";
+                           << ", but has " << getInputs().size() << " operands";
     if (getInputs()[tied].getType() != getResult(i).getType())
       return emitOpError() << "ties result " << i << " of type "
                            << getResult(i).getType() << " to operand " << tied
@@ -90,8 +88,7 @@ LogicalResult DispatchOp::verify() {
 /// The kernel `name` refers to, or null after an error.
 static FunctionOpInterface lookupKernel(Operation *op, FlatSymbolRefAttr name,
                                         SymbolTableCollection &symbols) {
-  auto kernel =
-      symbols.lookupNearestSymbolFrom<FunctionOpInterface>(op, name);
+  auto kernel = symbols.lookupNearestSymbolFrom<FunctionOpInterface>(op, name);
   if (!kernel) {
     op->emitOpError() << "calls kernel " << name << ", which does not exist";
     return nullptr;
@@ -104,8 +101,7 @@ static FunctionOpInterface lookupKernel(Operation *op, FlatSymbolRefAttr name,
   return kernel;
 }
 
-LogicalResult
-DispatchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+LogicalResult DispatchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto kernel = lookupKernel(*this, getKernelAttr(), symbols);
   if (!kernel)
     return failure();
@@ -155,7 +151,8 @@ LogicalResult BufferOp::verify() {
   auto arena = getArena().getDefiningOp<ArenaOp>();
   if (!arena || !arena.getBytes())
     return emitOpError("has an offset in an arena without a size");
-  if (offset < 0 || offset > static_cast<int64_t>(*arena.getBytes()) - getBytes())
+  if (offset < 0 ||
+      offset > static_cast<int64_t>(*arena.getBytes()) - getBytes())
     return emitOpError() << "takes bytes [" << offset << ", "
                          << offset + getBytes() << ") of an arena of "
                          << *arena.getBytes() << " bytes";
@@ -197,8 +194,8 @@ LogicalResult ViewOp::verify() {
   if (offset < 0 || rankStride < 0)
     return emitOpError("has a negative offset");
   auto program = cast<ProgramOp>((*this)->getParentOp());
-  int64_t end = offset + (program.getRanks() - 1) * rankStride +
-                extent(result, strides);
+  int64_t end =
+      offset + (program.getRanks() - 1) * rankStride + extent(result, strides);
   int64_t available = storageElements(getSource());
   if (available >= 0 && end > available)
     return emitOpError() << "reaches element " << end << " of " << available;
@@ -316,13 +313,14 @@ static LogicalResult verifyCollective(OpTy op) {
   size_t n = op.getSources().size();
   if (op.getTargets().size() != n || op.getElements().size() != n ||
       op.getChunks().size() != n)
-    return op.emitOpError() << "has " << n << " sources, "
-                            << op.getTargets().size() << " targets, "
-                            << op.getElements().size() << " element counts and "
-                            << op.getChunks().size() << " chunks";
+    return op.emitOpError()
+           << "has " << n << " sources, " << op.getTargets().size()
+           << " targets, " << op.getElements().size() << " element counts and "
+           << op.getChunks().size() << " chunks";
   auto program = cast<ProgramOp>(op->getParentOp());
   for (auto [elements, chunk] : llvm::zip(op.getElements(), op.getChunks()))
-    if (chunk < 0 || chunk * static_cast<int64_t>(program.getRanks()) < elements)
+    if (chunk < 0 ||
+        chunk * static_cast<int64_t>(program.getRanks()) < elements)
       return op.emitOpError()
              << "has chunks of " << chunk << " elements, which do not cover "
              << elements << " on " << program.getRanks() << " ranks";

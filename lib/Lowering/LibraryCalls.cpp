@@ -24,7 +24,8 @@ StridedLayout StridedLayout::contiguous(ArrayRef<int64_t> shape) {
   layout.sizes.assign(shape.begin(), shape.end());
   layout.strides.assign(shape.size(), 1);
   for (int64_t i = static_cast<int64_t>(shape.size()) - 2; i >= 0; --i)
-    layout.strides[i] = layout.strides[i + 1] * std::max<int64_t>(shape[i + 1], 1);
+    layout.strides[i] =
+        layout.strides[i + 1] * std::max<int64_t>(shape[i + 1], 1);
   return layout;
 }
 
@@ -76,8 +77,8 @@ static std::optional<StridedLayout> reshapeThrough(const StridedLayout &source,
   result.sizes.assign(shape.begin(), shape.end());
   result.strides.assign(shape.size(), 0);
   int64_t dim = static_cast<int64_t>(shape.size()) - 1;
-  for (auto [size, stride] :
-       llvm::zip_equal(llvm::reverse(runs.sizes), llvm::reverse(runs.strides))) {
+  for (auto [size, stride] : llvm::zip_equal(llvm::reverse(runs.sizes),
+                                             llvm::reverse(runs.strides))) {
     int64_t covered = 1;
     while (dim >= 0 && (covered < size || shape[dim] == 1)) {
       result.strides[dim] = covered * stride;
@@ -177,9 +178,10 @@ bool mlir::zero::isLayoutView(Operation *op) {
   for (Operation *at : llvm::reverse(chain)) {
     isView = canBeView(at, layout);
     // An op that is no view becomes a kernel, with a contiguous result.
-    layout = isView ? *viewThrough(at, layout)
-                    : StridedLayout::contiguous(
-                          cast<ShapedType>(at->getResult(0).getType()).getShape());
+    layout = isView
+                 ? *viewThrough(at, layout)
+                 : StridedLayout::contiguous(
+                       cast<ShapedType>(at->getResult(0).getType()).getShape());
   }
   return isView;
 }

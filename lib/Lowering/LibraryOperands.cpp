@@ -26,8 +26,8 @@ static Place matmulOperand(Place place, ArrayRef<int64_t> batch,
   ArrayRef<int64_t> sizes = place.layout.sizes, strides = place.layout.strides;
   size_t own = sizes.size() - 2;
   for (size_t i = 0; i < batch.size(); ++i) {
-    bool broadcast = i + own < batch.size() ||
-                     sizes[i + own - batch.size()] != batch[i];
+    bool broadcast =
+        i + own < batch.size() || sizes[i + own - batch.size()] != batch[i];
     layout.sizes.push_back(batch[i]);
     layout.strides.push_back(broadcast ? 0 : strides[i + own - batch.size()]);
   }
@@ -71,14 +71,14 @@ static void flattenBatch(Place &a, Place &b, Place &result) {
   flatten(a.layout);
   flatten(result.layout);
   b.layout.sizes.erase(b.layout.sizes.begin(), b.layout.sizes.begin() + batch);
-  b.layout.strides.erase(b.layout.strides.begin(), b.layout.strides.begin() + batch);
+  b.layout.strides.erase(b.layout.strides.begin(),
+                         b.layout.strides.begin() + batch);
 }
 
 static SmallVector<Place>
 matmulOperands(train::MatmulOp op, Place &result,
                llvm::function_ref<Place(Value)> placeOf) {
-  ArrayRef<int64_t> batch =
-      ArrayRef<int64_t>(result.layout.sizes).drop_back(2);
+  ArrayRef<int64_t> batch = ArrayRef<int64_t>(result.layout.sizes).drop_back(2);
   Place a = matmulOperand(placeOf(op.getLhs()), batch, op.getTransposeA());
   Place b = matmulOperand(placeOf(op.getRhs()), batch, op.getTransposeB());
   flattenBatch(a, b, result);

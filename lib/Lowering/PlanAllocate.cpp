@@ -93,8 +93,7 @@ static int64_t gatheredWindow(const LiveRanges &all) {
 }
 
 namespace {
-struct PlanAllocatePass
-    : mlir::zero::impl::PlanAllocateBase<PlanAllocatePass> {
+struct PlanAllocatePass : mlir::zero::impl::PlanAllocateBase<PlanAllocatePass> {
   using PlanAllocateBase::PlanAllocateBase;
 
   void runOnOperation() override {

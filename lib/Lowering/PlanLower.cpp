@@ -63,10 +63,9 @@ public:
         program(createProgram(step, ranks)),
         declarations(OpBuilder::atBlockEnd(&program.getBody().front())),
         commands(OpBuilder::atBlockEnd(&program.getBody().back())),
-        arena(plan::ArenaOp::create(
-            declarations, step.getLoc(),
-            plan::ArenaType::get(step.getContext()), plan::Space::Device,
-            IntegerAttr())),
+        arena(plan::ArenaOp::create(declarations, step.getLoc(),
+                                    plan::ArenaType::get(step.getContext()),
+                                    plan::Space::Device, IntegerAttr())),
         memory(declarations, arena.getArena(), liveness) {}
 
   LogicalResult run();
@@ -130,7 +129,8 @@ void StepLowering::declareParameter(Operation *symbol, StringRef name,
                                     plan::ParamRole role) {
   Location loc = symbol->getLoc();
   auto sharded = dyn_cast<ShardedType>(type);
-  ShapedType logical = sharded ? sharded.getLogicalType() : cast<ShapedType>(type);
+  ShapedType logical =
+      sharded ? sharded.getLogicalType() : cast<ShapedType>(type);
   ShapedType held = sharded ? sharded.getLocalType(ranks) : logical;
   Storage *storage = memory.create(loc, held, kind);
   storage->symbol = name.str();
@@ -157,7 +157,8 @@ void StepLowering::declareParam(ParamOp param) {
   auto role = param.getBuffer()   ? plan::ParamRole::Buffer
               : param.getFrozen() ? plan::ParamRole::Frozen
                                   : plan::ParamRole::Trained;
-  auto kind = param.getBuffer() ? plan::Kind::Persistent : plan::Kind::Parameter;
+  auto kind =
+      param.getBuffer() ? plan::Kind::Persistent : plan::Kind::Parameter;
   declareParameter(param, param.getSymName(), param.getType(), kind, role);
 }
 
@@ -176,7 +177,8 @@ LogicalResult StepLowering::declareSymbols() {
     else
       continue;
     auto sharded = dyn_cast<ShardedType>(type);
-    if (sharded && (sharded.getDim() != 0 || sharded.getMem() != Memory::Device))
+    if (sharded &&
+        (sharded.getDim() != 0 || sharded.getMem() != Memory::Device))
       return op.emitOpError()
              << "has type " << type
              << "; the plan takes shards of dimension 0 in device memory";
@@ -205,8 +207,9 @@ LogicalResult StepLowering::declareInputs() {
     else if (hyper && hyper.getValue() == "step")
       role = plan::InputRole::Step;
     else if (hyper)
-      return step.emitOpError() << "has the hyperparameter '" << hyper.getValue()
-                                << "'; known are 'lr' and 'step'";
+      return step.emitOpError()
+             << "has the hyperparameter '" << hyper.getValue()
+             << "'; known are 'lr' and 'step'";
     Place place = fresh(arg.getLoc(), type, plan::Kind::Input);
     memory.bind(arg, place);
     plan::InputOp::create(
@@ -273,8 +276,7 @@ Storage *StepLowering::assignedStorage(Value value, Operation *producer) {
 
 bool StepLowering::isParameter(Value value) {
   const Place *place = memory.find(value);
-  return place &&
-         place->storage->buffer.getKind() == plan::Kind::Parameter;
+  return place && place->storage->buffer.getKind() == plan::Kind::Parameter;
 }
 
 /// An activation that is kept until the update is a gradient.
@@ -295,13 +297,14 @@ LogicalResult StepLowering::lowerConstant(arith::ConstantOp op) {
     return op.emitOpError("is not a tensor; the plan holds only tensors");
   Storage *&storage = constants[value];
   if (!storage) {
-    storage = memory.create(op.getLoc(), value.getShapedType(),
-                            plan::Kind::Constant);
+    storage =
+        memory.create(op.getLoc(), value.getShapedType(), plan::Kind::Constant);
     plan::ConstantOp::create(declarations, op.getLoc(),
                              storage->buffer.getBuffer(), value);
   }
   memory.bind(op.getResult(),
-              {storage, StridedLayout::contiguous(value.getShapedType().getShape()), 0});
+              {storage,
+               StridedLayout::contiguous(value.getShapedType().getShape()), 0});
   return success();
 }
 
@@ -380,8 +383,9 @@ Place StepLowering::tie(plan::DispatchOp op, unsigned result, int64_t operand) {
   bool fixed = kind == plan::Kind::Input || kind == plan::Kind::Constant;
   if (!aliased && !fixed && memory.mayOverwrite(place.storage, op))
     return place;
-  Place own = fresh(op.getLoc(), cast<ShapedType>(op.getResult(result).getType()),
-                    plan::Kind::Activation);
+  Place own =
+      fresh(op.getLoc(), cast<ShapedType>(op.getResult(result).getType()),
+            plan::Kind::Activation);
   copy(op.getLoc(), place, own);
   return own;
 }
@@ -395,7 +399,8 @@ LogicalResult StepLowering::lowerDispatch(plan::DispatchOp op) {
   bool updates = false;
   for (auto [i, operand] : llvm::enumerate(op.getTied())) {
     if (operand < 0) {
-      results.push_back(fresh(op.getLoc(), cast<ShapedType>(op.getResult(i).getType()),
+      results.push_back(fresh(op.getLoc(),
+                              cast<ShapedType>(op.getResult(i).getType()),
                               plan::Kind::Activation));
       writes.push_back(buffers.size());
       buffers.push_back(memory.materialize(op.getLoc(), results.back()));
@@ -445,7 +450,8 @@ LogicalResult StepLowering::lowerCall(Operation *op) {
 LogicalResult StepLowering::lowerAllGather(AllGatherOp op) {
   SmallVector<Value> sources, targets;
   SmallVector<int64_t> elements, chunks;
-  for (auto [input, output] : llvm::zip_equal(op.getInputs(), op.getResults())) {
+  for (auto [input, output] :
+       llvm::zip_equal(op.getInputs(), op.getResults())) {
     auto whole = cast<ShapedType>(output.getType());
     int64_t chunk = chunkRows(whole.getDimSize(0), ranks) * rowElements(whole);
     Place place;
@@ -469,15 +475,16 @@ LogicalResult StepLowering::lowerAllGather(AllGatherOp op) {
 LogicalResult StepLowering::lowerReduceScatter(ReduceScatterOp op) {
   SmallVector<Value> sources, targets;
   SmallVector<int64_t> elements, chunks;
-  for (auto [input, output] : llvm::zip_equal(op.getInputs(), op.getResults())) {
+  for (auto [input, output] :
+       llvm::zip_equal(op.getInputs(), op.getResults())) {
     auto whole = cast<ShapedType>(input.getType());
     auto local = cast<ShapedType>(output.getType());
     // Stage 1 holds whole gradients until here; later stages hold shards.
     if (stage == 1)
       markGradient(input);
-    Place place = fresh(op.getLoc(), local,
-                        stage == 1 ? plan::Kind::Activation
-                                   : plan::Kind::Gradient);
+    Place place =
+        fresh(op.getLoc(), local,
+              stage == 1 ? plan::Kind::Activation : plan::Kind::Gradient);
     place.storage->buffer.setPadding(
         (local.getNumElements() * ranks - whole.getNumElements()) *
         plan::elementBytes(whole.getElementType()));
@@ -496,7 +503,8 @@ LogicalResult StepLowering::lowerReduceScatter(ReduceScatterOp op) {
 LogicalResult StepLowering::lowerAllReduce(AllReduceOp op) {
   SmallVector<Value> sources, targets;
   SmallVector<int64_t> elements;
-  for (auto [input, output] : llvm::zip_equal(op.getInputs(), op.getResults())) {
+  for (auto [input, output] :
+       llvm::zip_equal(op.getInputs(), op.getResults())) {
     auto type = cast<ShapedType>(input.getType());
     Place place = placeOf(input);
     bool inPlace = place.storage->buffer.getKind() == plan::Kind::Activation ||
@@ -542,7 +550,8 @@ LogicalResult StepLowering::lower(Operation *op) {
 
 /// Joins declarations and commands, and names what the step was.
 void StepLowering::finish() {
-  Block &declared = program.getBody().front(), &emitted = program.getBody().back();
+  Block &declared = program.getBody().front(),
+        &emitted = program.getBody().back();
   declared.getOperations().splice(declared.end(), emitted.getOperations());
   emitted.erase();
   program->setDiscardableAttr("zero.stage", commands.getI64IntegerAttr(stage));

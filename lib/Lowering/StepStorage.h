@@ -27,8 +27,8 @@ namespace mlir::zero {
 /// A buffer to be, and the values that are in it now.
 struct Storage {
   plan::BufferOp buffer;
-  std::string symbol;         ///< zero.param or zero.state held, or empty
-  SmallVector<Value> values;  ///< values of the step that read it
+  std::string symbol;        ///< zero.param or zero.state held, or empty
+  SmallVector<Value> values; ///< values of the step that read it
 };
 
 /// A value's buffer and layout in it.

@@ -275,7 +275,8 @@ static double flopsOf(plan::CallOp op) {
            cast<ShapedType>(op.getBuffers()[0].getType()).getShape().back();
   if (op.getCallee() == "conv")
     return 2 * elements(last) * perRow(1);
-  return 2 * elements(0) * perRow(op.getCallee() == "conv_grad_input" ? 1 : last);
+  return 2 * elements(0) *
+         perRow(op.getCallee() == "conv_grad_input" ? 1 : last);
 }
 
 void ZplanWriter::addCallAttrs(plan::CallOp op, fb::CommandT &command) {
@@ -297,7 +298,8 @@ void ZplanWriter::addSync(Operation *op, fb::CommandT &command) {
   auto stream = op->getAttrOfType<StringAttr>("stream");
   StringRef name = stream ? stream.getValue() : "compute";
   command.stream = streams.try_emplace(name, streams.size()).first->second;
-  auto sizes = cast<DenseI32ArrayAttr>(*op->getInherentAttr("operandSegmentSizes"));
+  auto sizes =
+      cast<DenseI32ArrayAttr>(*op->getInherentAttr("operandSegmentSizes"));
   int32_t signals = sizes.asArrayRef().back();
   int32_t waits = sizes[sizes.size() - 2];
   ValueRange all = op->getOperands();
@@ -444,9 +446,8 @@ LogicalResult mlir::zero::writeZplan(ModuleOp module,
                                      std::string &bytes) {
   auto programs = llvm::to_vector(module.getOps<plan::ProgramOp>());
   if (programs.size() != 1)
-    return module.emitError()
-           << "has " << programs.size()
-           << " plan programs; a .zplan holds exactly one";
+    return module.emitError() << "has " << programs.size()
+                              << " plan programs; a .zplan holds exactly one";
   std::string kernels;
   if (failed(compileKernels(module, target, kernels)))
     return failure();

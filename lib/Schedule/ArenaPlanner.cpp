@@ -89,8 +89,7 @@ static ArenaPlan placeInOrder(ArrayRef<LiveRange> ranges, int64_t alignment,
   return plan;
 }
 
-ArenaPlan mlir::zero::planArena(ArrayRef<LiveRange> ranges,
-                                int64_t alignment) {
+ArenaPlan mlir::zero::planArena(ArrayRef<LiveRange> ranges, int64_t alignment) {
   SmallVector<size_t> order(ranges.size());
   std::iota(order.begin(), order.end(), 0);
   auto length = [&](size_t i) { return ranges[i].last - ranges[i].first + 1; };

@@ -54,9 +54,8 @@ static LogicalResult checkPartition(ModuleOp module,
   for (auto grid : module.getOps<shard::GridOp>())
     if (options.ranks && grid.getShape().size() == 1 &&
         grid.getShape().front() != *options.ranks)
-      return module.emitError()
-             << "is for " << grid.getShape().front() << " ranks, asked for "
-             << *options.ranks;
+      return module.emitError() << "is for " << grid.getShape().front()
+                                << " ranks, asked for " << *options.ranks;
   return success();
 }
 

@@ -175,7 +175,8 @@ static bool run() {
     options.report = &report;
   if (!listOnly)
     placeWeights(options);
-  if (!listOnly && (!keepsInput(outputFile) || !keepsInput(options.weightsPath)))
+  if (!listOnly &&
+      (!keepsInput(outputFile) || !keepsInput(options.weightsPath)))
     return false;
   MLIRContext context(MLIRContext::Threading::DISABLED);
   ScopedDiagnosticHandler handler(&context, [](Diagnostic &diagnostic) {

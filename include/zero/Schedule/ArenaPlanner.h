@@ -33,7 +33,7 @@ struct LiveRange {
 struct ArenaPlan {
   std::vector<int64_t> offsets; ///< in bytes, one per range, aligned
   int64_t height = 0;           ///< bytes of the arena: the highest end
-  int64_t lowerBound = 0;       ///< most bytes alive at one time: no plan is lower
+  int64_t lowerBound = 0; ///< most bytes alive at one time: no plan is lower
 };
 
 /// Most bytes alive at one time.

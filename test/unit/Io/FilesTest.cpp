@@ -14,8 +14,8 @@
 #include "runtime/io/TensorFile.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 using namespace zrt;
 using namespace zrt::test;

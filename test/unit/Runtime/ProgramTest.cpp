@@ -124,8 +124,8 @@ TEST(Program, KindBytes) {
 
 /// The bytes of a file: the table and its checksum.
 static std::string sealed(std::string bytes) {
-  auto sum = uint32_t(crc32_z(0, reinterpret_cast<const Bytef *>(bytes.data()),
-                              bytes.size()));
+  auto sum = uint32_t(
+      crc32_z(0, reinterpret_cast<const Bytef *>(bytes.data()), bytes.size()));
   bytes += "ZSUM";
   for (int shift = 0; shift < 32; shift += 8)
     bytes += char(sum >> shift & 0xFF);
