@@ -13,6 +13,7 @@
 
 #include "JoinPads.h"
 #include "KernelGroups.h"
+#include "LibraryCalls.h"
 #include "zero/Lowering/Kernels.h"
 #include "zero/Lowering/Passes.h"
 
@@ -234,12 +235,20 @@ func::FuncOp Outliner::share(func::FuncOp kernel, StringRef name) {
 /// Moves what frees an operand behind the dispatch: producers have moved down
 /// to their consumer.
 void Outliner::keepAlive(plan::DispatchOp dispatch) {
-  for (Value input : dispatch.getInputs())
-    for (Operation *user : llvm::make_early_inc_range(input.getUsers()))
+  auto moveFrees = [&](Value value) {
+    for (Operation *user : llvm::make_early_inc_range(value.getUsers()))
       if (user->getBlock() == dispatch->getBlock() &&
           user->isBeforeInBlock(dispatch) &&
-          hasEffect<MemoryEffects::Free>(user, input))
+          hasEffect<MemoryEffects::Free>(user, value))
         user->moveAfter(dispatch);
+  };
+  for (Value input : dispatch.getInputs()) {
+    moveFrees(input);
+    // What is freed may be what the operand is a view of.
+    for (Operation *view = input.getDefiningOp(); view && isLayoutView(view);
+         view = view->getOperand(0).getDefiningOp())
+      moveFrees(view->getOperand(0));
+  }
 }
 
 /// A kernel takes and returns tensors whose size the plan knows.

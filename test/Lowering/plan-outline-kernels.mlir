@@ -95,6 +95,27 @@ func.func @step(%x: tensor<8xf32>) -> tensor<8xf32> {
 
 // -----
 
+// The same where the kernel reads the gathered value through a view.
+// CHECK-LABEL: func.func @step
+// CHECK: %[[B:.*]] = zero.all_gather
+// CHECK-NEXT: %[[R:.*]] = train.reshape %[[B]]
+// CHECK-NEXT: plan.dispatch @add_relu_2x4(%{{.*}}, %[[R]])
+// CHECK-NEXT: zero.release %[[B]]
+shard.grid @dp(shape = 2)
+zero.param @b : !zero.sharded<8xf32, @dp, dim = 0> zeros
+func.func @step(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %s = zero.read @b : !zero.sharded<8xf32, @dp, dim = 0>
+  %b = zero.all_gather %s on @dp
+      : (!zero.sharded<8xf32, @dp, dim = 0>) -> tensor<8xf32>
+  %r = train.reshape %b : tensor<8xf32> to tensor<2x4xf32>
+  %0 = train.add %x, %r : tensor<2x4xf32>
+  zero.release %b : tensor<8xf32>
+  %1 = train.relu %0 : tensor<2x4xf32>
+  return %1 : tensor<2x4xf32>
+}
+
+// -----
+
 // A step in upstream dialects: the update is tied to the parameter that its
 // result replaces, the empty tensor goes into the kernel.
 // CHECK-LABEL: func.func @step
