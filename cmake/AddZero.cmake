@@ -26,6 +26,11 @@ macro(zero_use_mlir)
   add_library(zero_mlir INTERFACE)
   target_include_directories(zero_mlir SYSTEM INTERFACE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   target_link_libraries(zero_mlir INTERFACE MLIR LLVM)
+  # MLIR's headers lay out pass statistics by NDEBUG: a debug build has to agree
+  # with the library, which is built without assertions.
+  if(NOT LLVM_ENABLE_ASSERTIONS)
+    target_compile_definitions(zero_mlir INTERFACE $<$<CONFIG:Debug>:NDEBUG>)
+  endif()
   # TableGen's output leaves parameters unused.
   target_compile_options(zero_mlir INTERFACE -Wno-unused-parameter)
 endmacro()
