@@ -250,16 +250,11 @@ static Operation *signaller(EventOp event) {
   Operation *found = nullptr;
   for (OpOperand &use : event.getEvent().getUses()) {
     Operation *user = use.getOwner();
-    if (user->getNumOperands() == 0 ||
+    auto sizes = dyn_cast_or_null<DenseI32ArrayAttr>(
+        user->getInherentAttr("operandSegmentSizes").value_or(Attribute()));
+    // The signalled event is the last operand, where there is one.
+    if (!sizes || sizes.asArrayRef().back() != 1 ||
         use.getOperandNumber() + 1 != user->getNumOperands())
-      continue;
-    auto sizes = user->getAttrOfType<DenseI32ArrayAttr>("operandSegmentSizes");
-    bool signals = false;
-    if (auto prop = user->getInherentAttr("operandSegmentSizes"))
-      sizes = dyn_cast<DenseI32ArrayAttr>(*prop);
-    if (sizes)
-      signals = sizes.asArrayRef().back() == 1;
-    if (!signals)
       continue;
     if (found)
       return nullptr;

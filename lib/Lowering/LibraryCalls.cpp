@@ -113,8 +113,8 @@ static StridedLayout sliceThrough(const StridedLayout &source,
   return result;
 }
 
-static StridedLayout broadcastThrough(const StridedLayout &source,
-                                      ArrayRef<int64_t> shape) {
+StridedLayout mlir::zero::broadcastLayout(const StridedLayout &source,
+                                          ArrayRef<int64_t> shape) {
   StridedLayout result;
   result.offset = source.offset;
   result.sizes.assign(shape.begin(), shape.end());
@@ -142,7 +142,7 @@ mlir::zero::viewThrough(Operation *op, const StridedLayout &source) {
       })
       .Case([&](train::SliceOp slice) { return sliceThrough(source, slice); })
       .Case([&](train::BroadcastOp) {
-        return broadcastThrough(source, type.getShape());
+        return broadcastLayout(source, type.getShape());
       })
       .Default(std::nullopt);
 }

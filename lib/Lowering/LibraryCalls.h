@@ -29,6 +29,10 @@ struct StridedLayout {
   bool isContiguous() const;
 };
 
+/// `source` broadcast to `shape` by numpy's rules: stride 0 where it repeats.
+StridedLayout broadcastLayout(const StridedLayout &source,
+                              ArrayRef<int64_t> shape);
+
 /// Whether `op` is computed by a library (oneDNN, cuBLASLt, cuDNN).
 bool isLibraryCall(Operation *op);
 

@@ -39,15 +39,7 @@ static Place matmulOperand(Place place, ArrayRef<int64_t> batch,
 
 /// A bias of any shape that broadcasts to `shape`.
 static Place biasOperand(Place place, ArrayRef<int64_t> shape) {
-  StridedLayout layout;
-  layout.offset = place.layout.offset;
-  layout.sizes.assign(shape.begin(), shape.end());
-  layout.strides.assign(shape.size(), 0);
-  size_t lead = shape.size() - place.layout.sizes.size();
-  for (size_t i = 0; i < place.layout.sizes.size(); ++i)
-    if (place.layout.sizes[i] == shape[lead + i])
-      layout.strides[lead + i] = place.layout.strides[i];
-  place.layout = layout;
+  place.layout = broadcastLayout(place.layout, shape);
   return place;
 }
 

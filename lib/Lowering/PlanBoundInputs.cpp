@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Train/Train.h"
+#include "dialects/Zero/Zero.h"
 #include "zero/Lowering/Passes.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -71,7 +72,7 @@ struct PlanBoundInputsPass
     for (BlockArgument arg : func.getArguments()) {
       unsigned i = arg.getArgNumber();
       auto type = dyn_cast<ShapedType>(arg.getType());
-      if (!func.getArgAttr(i, "zero.input") || !type ||
+      if (!func.getArgAttr(i, kInputAttr) || !type ||
           !type.getElementType().isInteger())
         continue;
       Bounds bounds;

@@ -31,11 +31,6 @@ namespace mlir::zero {
 using namespace mlir;
 using namespace mlir::zero;
 
-/// Rows of dimension 0 that one of `ranks` ranks holds of `rows`.
-static int64_t chunkRows(int64_t rows, int64_t ranks) {
-  return llvm::divideCeil(rows, ranks);
-}
-
 /// Elements of one row of dimension 0.
 static int64_t rowElements(ShapedType type) {
   return ShapedType::getNumElements(type.getShape().drop_front());
@@ -193,8 +188,8 @@ LogicalResult StepLowering::declareSymbols() {
 LogicalResult StepLowering::declareInputs() {
   for (BlockArgument arg : step.getArguments()) {
     unsigned i = arg.getArgNumber();
-    auto input = step.getArgAttrOfType<StringAttr>(i, "zero.input");
-    auto hyper = step.getArgAttrOfType<StringAttr>(i, "zero.hyper");
+    auto input = step.getArgAttrOfType<StringAttr>(i, kInputAttr);
+    auto hyper = step.getArgAttrOfType<StringAttr>(i, kHyperAttr);
     auto type = dyn_cast<RankedTensorType>(arg.getType());
     if (!type || !type.hasStaticShape() || (!input && !hyper))
       return step.emitOpError()
@@ -224,10 +219,10 @@ LogicalResult StepLowering::declareInputs() {
 
 LogicalResult StepLowering::declareOutputs(func::ReturnOp ret) {
   for (auto [i, value] : llvm::enumerate(ret.getOperands())) {
-    auto name = step.getResultAttrOfType<StringAttr>(i, "zero.output");
+    auto name = step.getResultAttrOfType<StringAttr>(i, kOutputAttr);
     if (!name)
       return step.emitOpError() << "has no 'zero.output' name on result " << i;
-    auto across = step.getResultAttrOfType<StringAttr>(i, "zero.across");
+    auto across = step.getResultAttrOfType<StringAttr>(i, kAcrossAttr);
     std::optional<plan::AcrossRanks> combine =
         plan::symbolizeAcrossRanks(across ? across.getValue() : "same");
     if (!combine)
@@ -453,7 +448,8 @@ LogicalResult StepLowering::lowerAllGather(AllGatherOp op) {
   for (auto [input, output] :
        llvm::zip_equal(op.getInputs(), op.getResults())) {
     auto whole = cast<ShapedType>(output.getType());
-    int64_t chunk = chunkRows(whole.getDimSize(0), ranks) * rowElements(whole);
+    int64_t chunk =
+        getChunkRows(whole.getDimSize(0), ranks) * rowElements(whole);
     Place place;
     place.layout = StridedLayout::contiguous(whole.getShape());
     place.storage = assignedStorage(output, op);
@@ -554,7 +550,7 @@ void StepLowering::finish() {
         &emitted = program.getBody().back();
   declared.getOperations().splice(declared.end(), emitted.getOperations());
   emitted.erase();
-  program->setDiscardableAttr("zero.stage", commands.getI64IntegerAttr(stage));
+  program->setDiscardableAttr(kStageAttr, commands.getI64IntegerAttr(stage));
   if (Attribute optimizer = module->getAttr("zero.optimizer"))
     program->setDiscardableAttr("zero.optimizer", optimizer);
 }
@@ -591,7 +587,7 @@ struct PlanLowerPass : mlir::zero::impl::PlanLowerBase<PlanLowerPass> {
       return signalPassFailure();
     }
     FailureOr<int64_t> ranks = gridRanks(module);
-    auto stage = module->getAttrOfType<IntegerAttr>("zero.stage");
+    auto stage = module->getAttrOfType<IntegerAttr>(kStageAttr);
     if (failed(ranks) ||
         failed(StepLowering(module, step, *ranks, stage ? stage.getInt() : 0)
                    .run()))

@@ -14,6 +14,8 @@
 #ifndef ZERO_LOWERING_KERNELS_H
 #define ZERO_LOWERING_KERNELS_H
 
+#include "dialects/Plan/Plan.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/PassManager.h"
@@ -24,7 +26,7 @@
 namespace mlir::zero {
 
 /// Unit attribute of a function on tensors that is compiled as a kernel.
-inline constexpr llvm::StringLiteral kKernelAttr = "plan.kernel";
+using plan::kKernelAttr;
 
 /// Array attribute of such a function: for each result the argument whose
 /// storage it takes over, or -1. Absent: no result is in place.
