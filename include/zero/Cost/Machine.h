@@ -1,0 +1,66 @@
+//===- Machine.h - What a machine can do ------------------------*- C++ -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Machines as data: a JSON file, or a preset of that form. Needs no MLIR.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_COST_MACHINE_H
+#define ZERO_COST_MACHINE_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace mlir::zero {
+
+/// Time of a collective on n ranks: alpha(n) + bytes / bandwidth, where bytes
+/// is what one rank sends in the ring model.
+struct Link {
+  double latency = 0;       ///< seconds of one hop
+  double bandwidth = 0;     ///< bytes per second and rank, one way
+  double halfSizeBytes = 0; ///< message that gets half of `bandwidth`
+};
+
+/// A machine: nodes of equal ranks. Bandwidths in bytes per second, times in
+/// seconds, memory in bytes.
+struct Machine {
+  std::string name;
+  int64_t nodes = 1, ranksPerNode = 8;
+  int64_t memoryBytes = 0;   ///< of a rank's device
+  int64_t reservedBytes = 0; ///< context and libraries, not for the plan
+  int64_t hostMemoryBytes = 0;
+  std::map<std::string, double> peakFlops; ///< by type: "f32", "bf16", ...
+  double matmulEfficiency = 1;             ///< of the peak, for large products
+  /// Flops of a product at which half of that efficiency is reached.
+  double matmulHalfFlops = 0;
+  double memoryBandwidth = 0; ///< device memory
+  double kernelLatency = 0;   ///< of one launch
+  Link intraNode, interNode;  ///< of one rank
+  Link hostToDevice, deviceToHost;
+  Link diskRead, diskWrite;
+  /// Further named constants of the model, fitted or measured.
+  std::map<std::string, double> constants;
+};
+
+/// Names of the presets.
+std::vector<llvm::StringRef> machinePresets();
+
+/// A preset by name, or a JSON file by path (it ends in .json). An error names
+/// the file, the field, what was found and what is expected.
+llvm::Expected<Machine> loadMachine(llvm::StringRef nameOrPath);
+
+/// The JSON form of a machine; `loadMachine` reads it back unchanged.
+std::string printMachine(const Machine &machine);
+
+} // namespace mlir::zero
+
+#endif // ZERO_COST_MACHINE_H
