@@ -6,13 +6,133 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// See CostModel.h.
+// See CostModel.h; the formulas are explained in docs/planning.md.
 //
 //===----------------------------------------------------------------------===//
 
 #include "zero/Cost/CostModel.h"
 
+#include <algorithm>
+
+using namespace llvm;
 using namespace mlir::zero;
+
+static StringRef collectiveName(TaskKind kind) {
+  switch (kind) {
+  case TaskKind::AllGather:
+    return "all_gather";
+  case TaskKind::ReduceScatter:
+    return "reduce_scatter";
+  case TaskKind::AllReduce:
+    return "all_reduce";
+  case TaskKind::Compute:
+  case TaskKind::CopyIn:
+  case TaskKind::CopyOut:
+    break;
+  }
+  return {};
+}
+
+static const Link &linkOf(const Link &general,
+                          const std::map<std::string, Link> &special,
+                          TaskKind kind) {
+  if (special.empty())
+    return general;
+  auto it = special.find(collectiveName(kind).str());
+  return it == special.end() ? general : it->second;
+}
+
+/// The peak of `type`, or of the closest type that the machine knows.
+static double peakOf(const Machine &machine, StringRef type) {
+  static constexpr StringLiteral wider[] = {"i8",   "f8",  "f16", "bf16",
+                                            "tf32", "f32", "f64"};
+  auto it = machine.peakFlops.find(type.str());
+  if (it != machine.peakFlops.end())
+    return it->second;
+  const auto *from = llvm::find(wider, type);
+  if (from == std::end(wider))
+    from = std::begin(wider);
+  for (; from != std::end(wider); ++from) {
+    it = machine.peakFlops.find(from->str());
+    if (it != machine.peakFlops.end())
+      return it->second;
+  }
+  return machine.peakFlops.empty() ? 1e9 : machine.peakFlops.begin()->second;
+}
+
+/// The part of the peak that a product of this shape reaches.
+static double matmulEfficiency(const Machine &machine, const OpWork &work) {
+  double efficiency = machine.matmulEfficiency;
+  if (machine.matmulHalfFlops > 0)
+    efficiency *= work.flops / (work.flops + machine.matmulHalfFlops);
+  double half = machine.constant("matmul_half_dim");
+  for (int64_t size : {work.m, work.n, work.k})
+    if (size > 0 && half > 0)
+      efficiency *= size / (size + half);
+  return efficiency;
+}
+
+double CostModel::compute(const OpWork &work) const {
+  double bandwidth =
+      machine.memoryBandwidth * machine.constant("kernel_bandwidth_efficiency");
+  double memory = work.bytes / bandwidth;
+  double arithmetic = 0;
+  if (work.cls == OpWork::Matmul && work.flops > 0)
+    arithmetic = work.flops /
+                 (peakOf(machine, work.type) * matmulEfficiency(machine, work));
+  else if (work.cls == OpWork::Kernel)
+    arithmetic = (work.flops + work.transcendentals *
+                                   machine.constant("transcendental_flops")) /
+                 peakOf(machine, "f32");
+  return std::max(memory, arithmetic) + machine.kernelLatency;
+}
+
+double CostModel::collectiveLatency(TaskKind kind, RankGroup group) const {
+  if (group.ranks <= 1)
+    return 0;
+  const Link &inner = linkOf(machine.intraNode, machine.intraNodeOf, kind);
+  const Link &outer = linkOf(machine.interNode, machine.interNodeOf, kind);
+  int64_t perNode = std::max<int64_t>(group.perNode, 1);
+  int64_t nodes = (group.ranks + perNode - 1) / perNode;
+  // A ring passes each node boundary once per round and node.
+  double hops =
+      (group.ranks - nodes) * inner.latency + (nodes - 1) * outer.latency;
+  if (perNode > 1)
+    hops += inner.halfSizeBytes / inner.bandwidth;
+  if (nodes > 1)
+    hops += outer.halfSizeBytes / (outer.bandwidth * perNode);
+  return kind == TaskKind::AllReduce ? 2 * hops : hops;
+}
+
+double CostModel::collective(TaskKind kind, int64_t bytes,
+                             RankGroup group) const {
+  if (group.ranks <= 1 || collectiveName(kind).empty())
+    return 0;
+  const Link &inner = linkOf(machine.intraNode, machine.intraNodeOf, kind);
+  const Link &outer = linkOf(machine.interNode, machine.interNodeOf, kind);
+  int64_t perNode = std::max<int64_t>(group.perNode, 1);
+  double factor = kind == TaskKind::AllReduce ? 2 : 1;
+  double sent = factor * bytes * (group.ranks - 1) / group.ranks;
+  double seconds = perNode > 1 ? sent / inner.bandwidth : 0;
+  // All ranks of a node share its links to the others.
+  if (group.ranks > perNode && outer.bandwidth > 0)
+    seconds = std::max(seconds, sent / (outer.bandwidth * perNode));
+  return seconds + collectiveLatency(kind, group);
+}
+
+double CostModel::copy(TaskKind kind, int64_t bytes, bool disk) const {
+  const Link &link = kind == TaskKind::CopyIn
+                         ? (disk ? machine.diskRead : machine.hostToDevice)
+                         : (disk ? machine.diskWrite : machine.deviceToHost);
+  if (link.bandwidth <= 0)
+    return 0;
+  return link.latency + (bytes + link.halfSizeBytes) / link.bandwidth;
+}
+
+RankGroup CostModel::group(int64_t ranks, int64_t stride) const {
+  int64_t perNode = machine.ranksPerNode / std::max<int64_t>(stride, 1);
+  return {ranks, std::clamp<int64_t>(perNode, 1, std::max<int64_t>(ranks, 1))};
+}
 
 int64_t mlir::zero::ringBytes(TaskKind kind, int64_t bytes, int64_t ranks) {
   switch (kind) {

@@ -13,21 +13,29 @@
 #ifndef ZERO_COST_MACHINE_H
 #define ZERO_COST_MACHINE_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace mlir::zero {
 
 /// Time of a collective on n ranks: alpha(n) + bytes / bandwidth, where bytes
-/// is what one rank sends in the ring model.
+/// is what one rank sends in the ring model. Of a copy: latency + bytes /
+/// bandwidth.
 struct Link {
   double latency = 0;       ///< seconds of one hop
   double bandwidth = 0;     ///< bytes per second and rank, one way
   double halfSizeBytes = 0; ///< message that gets half of `bandwidth`
+
+  bool operator==(const Link &o) const {
+    return latency == o.latency && bandwidth == o.bandwidth &&
+           halfSizeBytes == o.halfSizeBytes;
+  }
 };
 
 /// A machine: nodes of equal ranks. Bandwidths in bytes per second, times in
@@ -45,21 +53,57 @@ struct Machine {
   double memoryBandwidth = 0; ///< device memory
   double kernelLatency = 0;   ///< of one launch
   Link intraNode, interNode;  ///< of one rank
+  /// Links as a kind of collective ("all_gather", "reduce_scatter",
+  /// "all_reduce") sees them, where it differs from the above.
+  std::map<std::string, Link> intraNodeOf, interNodeOf;
   Link hostToDevice, deviceToHost;
   Link diskRead, diskWrite;
-  /// Further named constants of the model, fitted or measured.
+  /// Further named constants of the model, fitted or measured; see
+  /// `machineConstants`.
   std::map<std::string, double> constants;
+
+  /// A constant of `machineConstants`, or its default.
+  double constant(llvm::StringRef name) const;
+
+  bool operator==(const Machine &o) const;
 };
+
+/// A named constant of the cost model that a machine may set.
+struct MachineConstant {
+  llvm::StringLiteral name;
+  double value; ///< where the machine does not say
+  llvm::StringLiteral meaning;
+};
+
+/// All constants of the cost model.
+llvm::ArrayRef<MachineConstant> machineConstants();
 
 /// Names of the presets.
 std::vector<llvm::StringRef> machinePresets();
+
+/// The JSON text of a preset; empty if there is none of that name.
+llvm::StringRef machinePresetText(llvm::StringRef name);
 
 /// A preset by name, or a JSON file by path (it ends in .json). An error names
 /// the file, the field, what was found and what is expected.
 llvm::Expected<Machine> loadMachine(llvm::StringRef nameOrPath);
 
+/// A machine of JSON text; `file` is what errors call it. `"base": "NAME"`
+/// starts from a preset.
+llvm::Expected<Machine> parseMachine(llvm::StringRef text,
+                                     llvm::StringRef file);
+
 /// The JSON form of a machine; `loadMachine` reads it back unchanged.
 std::string printMachine(const Machine &machine);
+
+/// Bytes of "80GiB", "80GB", "1048576" or "1.5KiB": an integer number of
+/// bytes above zero. Nothing if it is no size.
+std::optional<int64_t> parseByteSize(llvm::StringRef text);
+
+/// The candidate closest to `name` if it is close enough to be a slip of the
+/// keys, else an empty string.
+llvm::StringRef closestName(llvm::StringRef name,
+                            llvm::ArrayRef<llvm::StringRef> candidates);
 
 } // namespace mlir::zero
 
