@@ -19,6 +19,7 @@ include "mlir/IR/AttrTypeBase.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "dialects/Train/TrainInterfaces.td"
+include "dialects/Zero/ZeroInterfaces.td"
 
 def Train_Dialect : Dialect {
   let name = "train";
@@ -93,6 +94,21 @@ def BroadcastElementwise : NativeOpTrait<"BroadcastElementwise"> {
 }
 
 def Differentiable : DeclareOpInterfaceMethods<Train_Differentiable>;
+
+/// What the operation has to do (the zero dialect's `Cost`): computed by the
+/// operation, so much per element of its largest operand or result, or nothing
+/// where it only changes the layout.
+def ComputedCost : DeclareOpInterfaceMethods<Zero_Cost>;
+class CostPerElementTrait<int flops, int transcendentals>
+    : ParamNativeOpTrait<"CostPerElement", flops # ", " # transcendentals> {
+  let cppNamespace = "::mlir::zero";
+}
+class CostPerElement<int flops, int transcendentals = 0>
+    : TraitList<[CostPerElementTrait<flops, transcendentals>, Zero_Cost]>;
+def CostNothingTrait : NativeOpTrait<"CostNothing"> {
+  let cppNamespace = "::mlir::zero";
+}
+def CostNothing : TraitList<[CostNothingTrait, Zero_Cost]>;
 
 /// An operation of the dialect; its result types follow from its operands and
 /// attributes by `inferReturnTypes`.

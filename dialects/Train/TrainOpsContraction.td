@@ -30,7 +30,7 @@ def Train_ContractionOps : OpDocGroup {
 let opDocGroup = Train_ContractionOps in {
 
 def Train_MatmulOp : Train_InferOp<"matmul", [
-    SameOperandsElementType, Differentiable]> {
+    SameOperandsElementType, Differentiable, ComputedCost]> {
   let summary = "Matrix product";
   let description = [{
     The product of the last two dimensions; the dimensions before them are a
@@ -50,7 +50,7 @@ def Train_MatmulOp : Train_InferOp<"matmul", [
 }
 
 def Train_GemmOp : Train_InferOp<"gemm", [
-    SameOperandsElementType, Differentiable]> {
+    SameOperandsElementType, Differentiable, ComputedCost]> {
   let summary = "Matrix product plus a bias";
   let description = [{
     `a * b + c` of rank-2 `a` and `b`, where `c` broadcasts to the result: one
@@ -70,7 +70,8 @@ def Train_GemmOp : Train_InferOp<"gemm", [
 }
 
 class Train_ConvOpBase<string mnemonic, list<Trait> traits = []>
-    : Train_InferOp<mnemonic, !listconcat(traits, [SameOperandsElementType])> {
+    : Train_InferOp<mnemonic, !listconcat(traits, [SameOperandsElementType,
+                                                   ComputedCost])> {
   let results = (outs Train_FloatTensor:$result);
   let extraClassDeclaration = [{
     /// The number of spatial dimensions.
@@ -171,7 +172,8 @@ def Train_PoolingOps : OpDocGroup {
 let opDocGroup = Train_PoolingOps in {
 
 class Train_PoolOpBase<string mnemonic, list<Trait> traits = []>
-    : Train_InferOp<mnemonic, !listconcat(traits, [SameOperandsElementType])> {
+    : Train_InferOp<mnemonic, !listconcat(traits, [SameOperandsElementType,
+                                                   ComputedCost])> {
   let results = (outs Train_FloatTensor:$result);
   let extraClassDeclaration = [{
     /// The number of spatial dimensions.

@@ -31,9 +31,11 @@ def Train_UnaryOps : OpDocGroup {
 
 let opDocGroup = Train_UnaryOps in {
 
-class Train_UnaryOp<string mnemonic, Type tensor, list<Trait> traits = []>
-    : Train_Op<mnemonic, !listconcat(traits, [Elementwise, BroadcastElementwise,
-                                             SameOperandsAndResultType])> {
+class Train_UnaryOp<string mnemonic, Type tensor, list<Trait> traits = [],
+                    int flops = 1, int transcendentals = 0>
+    : Train_Op<mnemonic, !listconcat(traits, [
+        Elementwise, BroadcastElementwise, SameOperandsAndResultType,
+        CostPerElement<flops, transcendentals>])> {
   let arguments = (ins tensor:$input);
   let results = (outs tensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input)";
@@ -72,7 +74,7 @@ def Train_SignOp : Train_UnaryOp<"sign", Train_NumberTensor, [Differentiable]> {
   }];
 }
 
-def Train_ExpOp : Train_UnaryOp<"exp", Train_FloatTensor, [Differentiable]> {
+def Train_ExpOp : Train_UnaryOp<"exp", Train_FloatTensor, [Differentiable], 1, 1> {
   let summary = "Exponential";
   let description = [{
     `e^x`.
@@ -83,7 +85,7 @@ def Train_ExpOp : Train_UnaryOp<"exp", Train_FloatTensor, [Differentiable]> {
   }];
 }
 
-def Train_LogOp : Train_UnaryOp<"log", Train_FloatTensor, [Differentiable]> {
+def Train_LogOp : Train_UnaryOp<"log", Train_FloatTensor, [Differentiable], 1, 1> {
   let summary = "Natural logarithm";
   let description = [{
     `ln x`.
@@ -94,7 +96,7 @@ def Train_LogOp : Train_UnaryOp<"log", Train_FloatTensor, [Differentiable]> {
   }];
 }
 
-def Train_SqrtOp : Train_UnaryOp<"sqrt", Train_FloatTensor, [Differentiable]> {
+def Train_SqrtOp : Train_UnaryOp<"sqrt", Train_FloatTensor, [Differentiable], 1, 1> {
   let summary = "Square root";
   let description = [{
     `x^0.5`.
@@ -105,7 +107,7 @@ def Train_SqrtOp : Train_UnaryOp<"sqrt", Train_FloatTensor, [Differentiable]> {
   }];
 }
 
-def Train_RsqrtOp : Train_UnaryOp<"rsqrt", Train_FloatTensor, [Differentiable]> {
+def Train_RsqrtOp : Train_UnaryOp<"rsqrt", Train_FloatTensor, [Differentiable], 1, 1> {
   let summary = "Reciprocal square root";
   let description = [{
     `x^-0.5`.
@@ -127,7 +129,7 @@ def Train_ReciprocalOp : Train_UnaryOp<"reciprocal", Train_FloatTensor, [Differe
   }];
 }
 
-def Train_ErfOp : Train_UnaryOp<"erf", Train_FloatTensor, [Differentiable]> {
+def Train_ErfOp : Train_UnaryOp<"erf", Train_FloatTensor, [Differentiable], 1, 1> {
   let summary = "Gauss error function";
   let description = [{
     `2/sqrt(pi)` times the integral of `e^(-t*t)` from 0 to x.
@@ -138,7 +140,7 @@ def Train_ErfOp : Train_UnaryOp<"erf", Train_FloatTensor, [Differentiable]> {
   }];
 }
 
-def Train_TanhOp : Train_UnaryOp<"tanh", Train_FloatTensor, [Differentiable]> {
+def Train_TanhOp : Train_UnaryOp<"tanh", Train_FloatTensor, [Differentiable], 1, 1> {
   let summary = "Hyperbolic tangent";
   let description = [{
     `tanh x`.
@@ -149,7 +151,7 @@ def Train_TanhOp : Train_UnaryOp<"tanh", Train_FloatTensor, [Differentiable]> {
   }];
 }
 
-def Train_SigmoidOp : Train_UnaryOp<"sigmoid", Train_FloatTensor, [Differentiable]> {
+def Train_SigmoidOp : Train_UnaryOp<"sigmoid", Train_FloatTensor, [Differentiable], 3, 1> {
   let summary = "Logistic function";
   let description = [{
     `1 / (1 + e^-x)`.
@@ -171,7 +173,7 @@ def Train_ReluOp : Train_UnaryOp<"relu", Train_FloatTensor, [Differentiable]> {
   }];
 }
 
-def Train_SinOp : Train_UnaryOp<"sin", Train_FloatTensor, [Differentiable]> {
+def Train_SinOp : Train_UnaryOp<"sin", Train_FloatTensor, [Differentiable], 1, 1> {
   let summary = "Sine";
   let description = [{
     `sin x`, x in radians.
@@ -182,7 +184,7 @@ def Train_SinOp : Train_UnaryOp<"sin", Train_FloatTensor, [Differentiable]> {
   }];
 }
 
-def Train_CosOp : Train_UnaryOp<"cos", Train_FloatTensor, [Differentiable]> {
+def Train_CosOp : Train_UnaryOp<"cos", Train_FloatTensor, [Differentiable], 1, 1> {
   let summary = "Cosine";
   let description = [{
     `cos x`, x in radians.
@@ -215,7 +217,7 @@ def Train_NotOp : Train_UnaryOp<"not", Train_BoolTensor> {
   }];
 }
 
-def Train_GeluOp : Train_UnaryOp<"gelu", Train_FloatTensor, [Differentiable]> {
+def Train_GeluOp : Train_UnaryOp<"gelu", Train_FloatTensor, [Differentiable], 8, 1> {
   let summary = "Gaussian error linear unit";
   let description = [{
     `0.5 * x * (1 + erf(x / sqrt(2)))`, or with `approximate = "tanh"`
@@ -231,7 +233,8 @@ def Train_GeluOp : Train_UnaryOp<"gelu", Train_FloatTensor, [Differentiable]> {
   let hasVerifier = 1;
 }
 
-def Train_IsNanOp : Train_InferOp<"is_nan", [Elementwise, BroadcastElementwise]> {
+def Train_IsNanOp : Train_InferOp<"is_nan", [
+    Elementwise, BroadcastElementwise, CostPerElement<1>]> {
   let summary = "Test for not a number";
   let description = [{
     True where the operand is not a number.
@@ -245,7 +248,8 @@ def Train_IsNanOp : Train_InferOp<"is_nan", [Elementwise, BroadcastElementwise]>
   let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
 }
 
-def Train_CastOp : Train_InferOp<"cast", [Elementwise, BroadcastElementwise, Differentiable]> {
+def Train_CastOp : Train_InferOp<"cast", [
+    Elementwise, BroadcastElementwise, Differentiable, CostPerElement<1>]> {
   let summary = "Change of element type";
   let description = [{
     Converts every element to the type `to`: floats to integers by truncation,
@@ -283,9 +287,11 @@ let opDocGroup = Train_BinaryOps in {
 
 /// Operands of one element type, broadcast; `result` is the kind of result.
 class Train_BroadcastingOp<string mnemonic, Type operand, Type result,
-                        list<Trait> traits = []>
-    : Train_InferOp<mnemonic, !listconcat(traits, [SameOperandsElementType,
-                                                  BroadcastElementwise])> {
+                        list<Trait> traits = [], int flops = 1,
+                        int transcendentals = 0>
+    : Train_InferOp<mnemonic, !listconcat(traits, [
+        SameOperandsElementType, BroadcastElementwise,
+        CostPerElement<flops, transcendentals>])> {
   let arguments = (ins operand:$lhs, operand:$rhs);
   let results = (outs result:$result);
   let assemblyFormat = [{
@@ -294,8 +300,10 @@ class Train_BroadcastingOp<string mnemonic, Type operand, Type result,
   }];
 }
 
-class Train_BinaryOp<string mnemonic, Type tensor, list<Trait> traits = []>
-    : Train_BroadcastingOp<mnemonic, tensor, tensor, traits>;
+class Train_BinaryOp<string mnemonic, Type tensor, list<Trait> traits = [],
+                     int flops = 1, int transcendentals = 0>
+    : Train_BroadcastingOp<mnemonic, tensor, tensor, traits, flops,
+                           transcendentals>;
 
 class Train_CompareOp<string mnemonic, Type tensor>
     : Train_BroadcastingOp<mnemonic, tensor, Train_BoolTensor>;
@@ -352,7 +360,7 @@ def Train_DivOp : Train_BinaryOp<"div", Train_NumberTensor, [Differentiable]> {
   }];
 }
 
-def Train_PowOp : Train_BinaryOp<"pow", Train_FloatTensor, [Differentiable]> {
+def Train_PowOp : Train_BinaryOp<"pow", Train_FloatTensor, [Differentiable], 3, 2> {
   let summary = "Power";
   let description = [{
     `a ^ b`. The derivative by the base is `b * a^(b-1)`, and 0 where b is 0;
@@ -498,7 +506,7 @@ def Train_GreaterEqualOp : Train_CompareOp<"greater_equal", Train_NumberTensor> 
 }
 
 def Train_WhereOp : Train_InferOp<"where", [
-    BroadcastElementwise, Differentiable,
+    BroadcastElementwise, Differentiable, CostPerElement<1>,
     AllElementTypesMatch<["on_true", "on_false", "result"]>]> {
   let summary = "Elementwise choice";
   let description = [{
@@ -533,7 +541,8 @@ def Train_ActivationGradOps : OpDocGroup {
 let opDocGroup = Train_ActivationGradOps in {
 
 def Train_ReluGradOp : Train_Op<"relu_grad", [
-    Elementwise, BroadcastElementwise, SameOperandsAndResultType]> {
+    Elementwise, BroadcastElementwise, SameOperandsAndResultType,
+    CostPerElement<1>]> {
   let summary = "Gradient of relu";
   let description = [{
     `grad` where the result of the relu is positive, else 0.
@@ -548,7 +557,8 @@ def Train_ReluGradOp : Train_Op<"relu_grad", [
 }
 
 def Train_GeluGradOp : Train_Op<"gelu_grad", [
-    Elementwise, BroadcastElementwise, SameOperandsAndResultType]> {
+    Elementwise, BroadcastElementwise, SameOperandsAndResultType,
+    CostPerElement<16, 2>]> {
   let summary = "Gradient of gelu";
   let description = [{
     `grad` times the derivative of `gelu` (of the same `approximate`) at `input`.

@@ -31,7 +31,7 @@ def Train_NormOps : OpDocGroup {
 let opDocGroup = Train_NormOps in {
 
 def Train_LayerNormOp : Train_InferOp<"layer_norm", [
-    SameOperandsElementType, Differentiable]> {
+    SameOperandsElementType, Differentiable, CostPerElement<8>]> {
   let summary = "Layer normalization";
   let description = [{
     Normalizes the dimensions from `axis` on to mean 0 and (biased) variance 1,
@@ -53,7 +53,7 @@ def Train_LayerNormOp : Train_InferOp<"layer_norm", [
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
-def Train_LayerNormGradOp : Train_InferOp<"layer_norm_grad"> {
+def Train_LayerNormGradOp : Train_InferOp<"layer_norm_grad", [CostPerElement<14>]> {
   let summary = "Gradients of layer_norm";
   let description = [{
     The gradients by input, scale and bias, from the saved statistics.
@@ -76,7 +76,7 @@ def Train_LayerNormGradOp : Train_InferOp<"layer_norm_grad"> {
 }
 
 def Train_RmsNormOp : Train_InferOp<"rms_norm", [
-    SameOperandsElementType, Differentiable]> {
+    SameOperandsElementType, Differentiable, CostPerElement<5>]> {
   let summary = "Root-mean-square normalization";
   let description = [{
     Divides the dimensions from `axis` on by the root of their mean square (plus
@@ -95,7 +95,7 @@ def Train_RmsNormOp : Train_InferOp<"rms_norm", [
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
-def Train_RmsNormGradOp : Train_InferOp<"rms_norm_grad"> {
+def Train_RmsNormGradOp : Train_InferOp<"rms_norm_grad", [CostPerElement<10>]> {
   let summary = "Gradients of rms_norm";
   let description = [{
     The gradients by input and scale, from the saved statistic.
@@ -114,7 +114,8 @@ def Train_RmsNormGradOp : Train_InferOp<"rms_norm_grad"> {
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
-def Train_BatchNormOp : Train_InferOp<"batch_norm", [Differentiable]> {
+def Train_BatchNormOp : Train_InferOp<"batch_norm", [
+    Differentiable, CostPerElement<8>]> {
   let summary = "Batch normalization in training";
   let description = [{
     Normalizes every channel (dimension 1) of `input` [N, C, spatial...] by the
@@ -146,7 +147,7 @@ def Train_BatchNormOp : Train_InferOp<"batch_norm", [Differentiable]> {
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
-def Train_BatchNormGradOp : Train_InferOp<"batch_norm_grad"> {
+def Train_BatchNormGradOp : Train_InferOp<"batch_norm_grad", [CostPerElement<14>]> {
   let summary = "Gradients of batch_norm";
   let description = [{
     The gradients by input, scale and bias, from the batch's statistics.
@@ -168,7 +169,7 @@ def Train_BatchNormGradOp : Train_InferOp<"batch_norm_grad"> {
 }
 
 def Train_BatchNormInferenceOp : Train_InferOp<"batch_norm_inference", [
-    Differentiable]> {
+    Differentiable, CostPerElement<4>]> {
   let summary = "Batch normalization by given statistics";
   let description = [{
     `(input - mean) / sqrt(variance + epsilon) * scale + bias` per channel
@@ -205,7 +206,8 @@ def Train_SoftmaxOps : OpDocGroup {
 let opDocGroup = Train_SoftmaxOps in {
 
 class Train_SoftmaxOpBase<string mnemonic>
-    : Train_Op<mnemonic, [SameOperandsAndResultType, Differentiable]> {
+    : Train_Op<mnemonic, [SameOperandsAndResultType, Differentiable,
+                          CostPerElement<5, 1>]> {
   let arguments = (ins Train_FloatTensor:$input, I64Attr:$axis);
   let results = (outs Train_FloatTensor:$result);
   let assemblyFormat = "$input `axis` $axis attr-dict `:` type($input)";
@@ -213,7 +215,7 @@ class Train_SoftmaxOpBase<string mnemonic>
 }
 
 class Train_SoftmaxGradOpBase<string mnemonic>
-    : Train_Op<mnemonic, [SameOperandsAndResultType]> {
+    : Train_Op<mnemonic, [SameOperandsAndResultType, CostPerElement<4>]> {
   let arguments = (ins Train_FloatTensor:$grad, Train_FloatTensor:$output,
                        I64Attr:$axis);
   let results = (outs Train_FloatTensor:$result);

@@ -34,7 +34,7 @@ class Train_ShapeOp<string mnemonic, list<Trait> traits = []>
   let results = (outs Train_AnyTensor:$result);
 }
 
-def Train_ReshapeOp : Train_ShapeOp<"reshape"> {
+def Train_ReshapeOp : Train_ShapeOp<"reshape", [CostNothing]> {
   let summary = "Same elements in row-major order, another shape";
   let description = [{
     The number of elements stays the same.
@@ -50,7 +50,7 @@ def Train_ReshapeOp : Train_ShapeOp<"reshape"> {
   let hasFolder = 1;
 }
 
-def Train_BroadcastOp : Train_ShapeOp<"broadcast"> {
+def Train_BroadcastOp : Train_ShapeOp<"broadcast", [CostNothing]> {
   let summary = "Repeat elements to a larger shape";
   let description = [{
     Repeats dimensions of 1 and adds leading dimensions, by numpy's rules, until
@@ -67,7 +67,7 @@ def Train_BroadcastOp : Train_ShapeOp<"broadcast"> {
   let hasFolder = 1;
 }
 
-def Train_TransposeOp : Train_ShapeOp<"transpose"> {
+def Train_TransposeOp : Train_ShapeOp<"transpose", [CostNothing]> {
   let summary = "Permute dimensions";
   let description = [{
     Dimension i of the result is dimension `permutation[i]` of the operand.
@@ -84,7 +84,7 @@ def Train_TransposeOp : Train_ShapeOp<"transpose"> {
   let hasFolder = 1;
 }
 
-def Train_SliceOp : Train_ShapeOp<"slice"> {
+def Train_SliceOp : Train_ShapeOp<"slice", [CostNothing]> {
   let summary = "Every stride-th element between start and limit";
   let description = [{
     One number per dimension; the limit is exclusive, `0 <= start <= limit <=
@@ -141,7 +141,7 @@ def Train_PadOp : Train_ShapeOp<"pad"> {
   let hasFolder = 1;
 }
 
-def Train_GatherOp : Train_ShapeOp<"gather"> {
+def Train_GatherOp : Train_ShapeOp<"gather", [ComputedCost]> {
   let summary = "Select slices along an axis by index";
   let description = [{
     ONNX Gather, and the embedding lookup: the dimension `axis` of `data` is
@@ -161,7 +161,7 @@ def Train_GatherOp : Train_ShapeOp<"gather"> {
   }];
 }
 
-def Train_GatherGradOp : Train_InferOp<"gather_grad"> {
+def Train_GatherGradOp : Train_InferOp<"gather_grad", [ComputedCost]> {
   let summary = "Gradient of gather by its data";
   let description = [{
     Adds each slice of `grad` to the slice of a zero tensor of `data_shape`
@@ -199,7 +199,7 @@ def Train_ReductionOps : OpDocGroup {
 let opDocGroup = Train_ReductionOps in {
 
 class Train_ReduceOp<string mnemonic, Type tensor>
-    : Train_InferOp<mnemonic, [Differentiable]> {
+    : Train_InferOp<mnemonic, [Differentiable, CostPerElement<1>]> {
   let arguments = (ins tensor:$input, DenseI64ArrayAttr:$axes,
                        UnitAttr:$keepdims);
   let results = (outs tensor:$result);

@@ -31,7 +31,8 @@ def Train_LossOps : OpDocGroup {
 
 let opDocGroup = Train_LossOps in {
 
-def Train_CrossEntropyOp : Train_InferOp<"cross_entropy", [Differentiable]> {
+def Train_CrossEntropyOp : Train_InferOp<"cross_entropy", [
+    Differentiable, CostPerElement<4, 1>]> {
   let summary = "Mean cross-entropy of logits against integer labels";
   let description = [{
     The mean of `lse - logits[label]` over the labels that are not
@@ -54,7 +55,8 @@ def Train_CrossEntropyOp : Train_InferOp<"cross_entropy", [Differentiable]> {
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
-def Train_CrossEntropyGradOp : Train_InferOp<"cross_entropy_grad"> {
+def Train_CrossEntropyGradOp : Train_InferOp<"cross_entropy_grad", [
+    CostPerElement<4, 1>]> {
   let summary = "Gradient of cross_entropy by the logits";
   let description = [{
     `(exp(logits - lse) - onehot(label)) * grad / count`, and 0 where the label
@@ -94,7 +96,8 @@ def Train_OptimizerOps : OpDocGroup {
 
 let opDocGroup = Train_OptimizerOps in {
 
-def Train_SumSquaresOp : Train_InferOp<"sum_squares", [Zero_ElementSum]> {
+def Train_SumSquaresOp : Train_InferOp<"sum_squares", [
+    Zero_ElementSum, ComputedCost]> {
   let summary = "Sum of the squares of all elements of all operands";
   let description = [{
     Accumulated in f64, in the order of the operands: the square of the gradient
@@ -111,13 +114,15 @@ def Train_SumSquaresOp : Train_InferOp<"sum_squares", [Zero_ElementSum]> {
 }
 
 /// An update; results after the first replace the states in order.
-class Train_OptimizerOp<string mnemonic, list<Trait> traits = []>
+class Train_OptimizerOp<string mnemonic, int flops, int transcendentals,
+                        list<Trait> traits = []>
     : Train_InferOp<mnemonic, !listconcat(traits, [
-        DeclareOpInterfaceMethods<Zero_OptimizerUpdate>])> {
+        DeclareOpInterfaceMethods<Zero_OptimizerUpdate>,
+        CostPerElement<flops, transcendentals>])> {
   let hasVerifier = 1;
 }
 
-def Train_SgdOp : Train_OptimizerOp<"sgd", [AttrSizedOperandSegments]> {
+def Train_SgdOp : Train_OptimizerOp<"sgd", 8, 0, [AttrSizedOperandSegments]> {
   let summary = "Stochastic gradient descent, with momentum";
   let description = [{
     ```
@@ -154,7 +159,7 @@ def Train_SgdOp : Train_OptimizerOp<"sgd", [AttrSizedOperandSegments]> {
   }];
 }
 
-class Train_AdamOpBase<string mnemonic> : Train_OptimizerOp<mnemonic> {
+class Train_AdamOpBase<string mnemonic> : Train_OptimizerOp<mnemonic, 16, 1> {
   let arguments = (ins Train_FloatTensor:$param, Train_FloatTensor:$grad,
                        Train_FloatTensor:$exp_avg,
                        Train_FloatTensor:$exp_avg_sq,

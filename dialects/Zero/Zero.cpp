@@ -63,16 +63,51 @@ RankedTensorType zero::getLogicalType(Type type) {
   return dyn_cast<RankedTensorType>(type);
 }
 
+int64_t zero::getTensorBytes(Type type) {
+  RankedTensorType tensor = getLogicalType(type);
+  if (!tensor || !tensor.hasStaticShape() ||
+      !tensor.getElementType().isIntOrFloat())
+    return 0;
+  return tensor.getNumElements() *
+         llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
+}
+
 int64_t zero::getOperandAndResultBytes(Operation *op) {
   int64_t bytes = 0;
   auto count = [&](Type type) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (tensor && tensor.hasStaticShape() &&
-        tensor.getElementType().isIntOrFloat())
-      bytes += tensor.getNumElements() *
-               llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
+    if (isa<RankedTensorType>(type))
+      bytes += getTensorBytes(type);
   };
   llvm::for_each(op->getOperandTypes(), count);
   llvm::for_each(op->getResultTypes(), count);
   return bytes;
+}
+
+Work zero::getWorkPerElement(Operation *op, double flops,
+                             double transcendentals) {
+  int64_t elements = 0;
+  auto count = [&](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (tensor && tensor.hasStaticShape())
+      elements = std::max(elements, tensor.getNumElements());
+  };
+  llvm::for_each(op->getOperandTypes(), count);
+  llvm::for_each(op->getResultTypes(), count);
+  Work work;
+  work.flops = flops * elements;
+  work.transcendentals = transcendentals * elements;
+  work.bytes = getOperandAndResultBytes(op);
+  return work;
+}
+
+Work zero::getProductWork(Operation *op, int64_t batch, int64_t m, int64_t n,
+                          int64_t k) {
+  Work work;
+  work.flops = 2.0 * batch * m * n * k;
+  work.bytes = getOperandAndResultBytes(op);
+  work.batch = batch;
+  work.m = m;
+  work.n = n;
+  work.k = k;
+  return work;
 }

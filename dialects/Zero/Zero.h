@@ -48,8 +48,14 @@ constexpr StringLiteral kOutputAttr = "zero.output";
 constexpr StringLiteral kAcrossAttr = "zero.across";
 /// Attribute of a module that `zero-partition` has been run on.
 constexpr StringLiteral kStageAttr = "zero.stage";
-/// The grid that `zero-annotate` creates.
+/// Attributes of a module that has been scheduled: what the schedule is
+/// expected to need, in bytes of one rank and in seconds.
+constexpr StringLiteral kPlannedPeakAttr = "zero.planned_peak";
+constexpr StringLiteral kPlannedSecondsAttr = "zero.planned_seconds";
+/// The grid that `zero-annotate` creates: of one axis, and of two (replicas by
+/// shards).
 constexpr StringLiteral kGridName = "dp";
+constexpr StringLiteral kGrid2DName = "hsdp";
 
 //===----------------------------------------------------------------------===//
 // Arithmetic of shards
@@ -74,8 +80,51 @@ FailureOr<int64_t> getRanks(shard::GridOp grid, ArrayRef<int64_t> axes);
 /// The whole tensor behind a tensor or sharded type; null for other types.
 RankedTensorType getLogicalType(Type type);
 
+/// Bytes of a tensor or sharded type's whole tensor; 0 for other types.
+int64_t getTensorBytes(Type type);
+
 /// Bytes of all tensor operands and results of `op`.
 int64_t getOperandAndResultBytes(Operation *op);
+
+//===----------------------------------------------------------------------===//
+// Work
+//===----------------------------------------------------------------------===//
+
+/// What an op has to do on one rank; see the interface `Cost`.
+struct Work {
+  double flops = 0;           ///< a multiply-add counts two
+  double bytes = 0;           ///< read and written
+  double transcendentals = 0; ///< exp, erf, sqrt, ... evaluated
+  /// Sizes of a product, 0 for other ops: batch x (m x k) * (k x n).
+  int64_t batch = 0, m = 0, n = 0, k = 0;
+};
+
+/// The work of an op that does this much per element of its largest operand or
+/// result, and reads and writes all of them once.
+Work getWorkPerElement(Operation *op, double flops, double transcendentals);
+
+/// Of a product that reads its operands and writes its results once.
+Work getProductWork(Operation *op, int64_t batch, int64_t m, int64_t n,
+                    int64_t k);
+
+/// Implements `Cost` by constants per element of the largest operand or result.
+template <int Flops, int Transcendentals>
+struct CostPerElement {
+  template <typename ConcreteType>
+  class Impl : public OpTrait::TraitBase<ConcreteType, Impl> {
+  public:
+    Work getWork() {
+      return getWorkPerElement(this->getOperation(), Flops, Transcendentals);
+    }
+  };
+};
+
+/// Implements `Cost` for changes of layout.
+template <typename ConcreteType>
+class CostNothing : public OpTrait::TraitBase<ConcreteType, CostNothing> {
+public:
+  Work getWork() { return {}; }
+};
 
 } // namespace mlir::zero
 

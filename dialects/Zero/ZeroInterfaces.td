@@ -61,16 +61,25 @@ def Zero_ElementSum : OpInterface<"ElementSum"> {
 def Zero_Cost : OpInterface<"Cost"> {
   let cppNamespace = "::mlir::zero";
   let description = [{
-    What an op costs on one rank. Ops without the interface count as moving
-    their operands and results once and computing nothing.
+    What an op has to do on one rank: floating-point operations, bytes,
+    transcendental functions and, for a product, its sizes. Ops without the
+    interface count as moving their operands and results once and computing
+    nothing.
+
+    An op that moves no byte is a change of layout: its results are the storage
+    of its first operand.
+
+    ```mlir
+    // flops 2 * 8 * 10 * 64, batch 1, m 8, n 10, k 64
+    %y = train.matmul %x, %w : (tensor<8x64xf32>, tensor<64x10xf32>) -> tensor<8x10xf32>
+    // 80 elements, each with a transcendental function
+    %z = train.exp %y : tensor<8x10xf32>
+    // nothing: %r is %z
+    %r = train.reshape %z : tensor<8x10xf32> to tensor<80xf32>
+    ```
   }];
   let methods = [
-    InterfaceMethod<"Floating-point operations; a multiply-add counts two.",
-      "int64_t", "getFlops">,
-    InterfaceMethod<"Bytes read and written.",
-      "int64_t", "getBytesMoved", (ins), "", [{
-        return ::mlir::zero::getOperandAndResultBytes($_op);
-      }]>
+    InterfaceMethod<"What the op has to do.", "::mlir::zero::Work", "getWork">
   ];
 }
 

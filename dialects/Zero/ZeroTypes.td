@@ -62,10 +62,10 @@ def Zero_ShardedType : Zero_Type<"Sharded", "sharded"> {
   let builders = [
     TypeBuilderWithInferredContext<(ins "::mlir::RankedTensorType":$logical,
       "::mlir::FlatSymbolRefAttr":$grid, CArg<"int64_t", "0">:$dim,
-      CArg<"::mlir::zero::Memory", "::mlir::zero::Memory::Device">:$mem), [{
+      CArg<"::mlir::zero::Memory", "::mlir::zero::Memory::Device">:$mem,
+      CArg<"::llvm::ArrayRef<int64_t>", "{0}">:$axes), [{
       return $_get(logical.getContext(), logical.getShape(),
-                   logical.getElementType(), grid,
-                   ::llvm::ArrayRef<int64_t>{0}, dim, mem);
+                   logical.getElementType(), grid, axes, dim, mem);
     }]>
   ];
   let extraClassDeclaration = [{
