@@ -18,7 +18,9 @@
 //  - `Wait` makes the compute channel stand still until the task is done.
 //
 // A buffer is alive from the first step of the program that writes it to the
-// last that reads it, where a task holds its buffers from `Start` to `Wait`.
+// last that uses it, where a task holds its buffers from `Start` to `Wait`; a
+// buffer that is read before it is written comes from outside the step and is
+// alive from its beginning.
 // Since a `Start` never runs ahead of the compute channel, memory by program
 // order is the true memory: reuse of an address needs no further ordering and
 // never delays what the schedule placed.
@@ -80,7 +82,10 @@ struct StepTask {
   /// the earlier one's buffers are kept until this one's last use. The i-th
   /// written buffer here stands for the i-th there. -1 if none.
   int32_t repeats = -1;
-  int32_t unit = -1; ///< layer; tasks of one unit may share a bucket
+  int32_t unit = -1; ///< layer; buckets of one unit are preferred
+  /// Only tasks of one class, kind and channel may share a bucket: element
+  /// type, grid axes, reduction.
+  int32_t bucketClass = 0;
   std::string label; ///< for people: op or parameter name
 };
 
@@ -129,12 +134,20 @@ struct SimulatedStep {
   std::vector<int64_t> liveBytes; ///< by step of the program
 };
 
+/// By buffer, the one that stands for it once the gathers `dropped` are gone.
+std::vector<int32_t> keptBuffers(const StepGraph &graph,
+                                 llvm::ArrayRef<int32_t> dropped);
+
+/// Seconds of tasks that are issued as one: the latency is paid once.
+double bucketSeconds(const StepGraph &graph, llvm::ArrayRef<int32_t> members);
+
 /// Executes `schedule`. It must be valid (see `checkSchedule`).
 SimulatedStep simulate(const StepGraph &graph, const Schedule &schedule);
 
 /// Empty if `schedule` runs every task that is not dropped exactly once, waits
 /// for each started one exactly once, and lets no task read what is not yet
-/// complete; otherwise one line that says what is wrong.
+/// complete or other than in the order of `graph.tasks`; otherwise one line
+/// that says what is wrong.
 std::string checkSchedule(const StepGraph &graph, const Schedule &schedule);
 
 /// The schedule that overlaps nothing: each task in its order, each collective
