@@ -6,33 +6,23 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A reusable barrier for the rank threads of a session. It spins for a moment
-// only where each rank can have a core of its own, then sleeps, so that more
-// ranks than cores do not take each other's time; and it can be aborted, so
-// that the failure of one rank leaves none waiting.
+// A reusable barrier for threads of several ranks. It can be aborted, so that
+// the failure of one rank leaves none waiting.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef ZERO_RT_COMM_BARRIER_H
 #define ZERO_RT_COMM_BARRIER_H
 
-#include <atomic>
-#include <cstdint>
-#include <exception>
+#include "runtime/comm/Futex.h"
 
 namespace zrt {
 
-/// Thrown out of a barrier when another rank has failed.
-class Aborted : public std::exception {
-public:
-  const char *what() const noexcept override {
-    return "another rank has failed";
-  }
-};
-
 class Barrier {
 public:
-  explicit Barrier(uint32_t ranks);
+  /// For `ranks` threads of the `threads` that run.
+  Barrier(uint32_t ranks, uint32_t threads) : ranks(ranks), phase(threads) {}
+  explicit Barrier(uint32_t ranks) : Barrier(ranks, ranks) {}
 
   /// Returns when all ranks are here; throws Aborted once abort() was called.
   void wait();
@@ -40,14 +30,9 @@ public:
   void abort();
 
 private:
-  void sleepWhile(uint32_t seen);
-  void wakeAll();
-
   const uint32_t ranks;
-  const uint32_t spins;
   std::atomic<uint32_t> arrived{0};
-  std::atomic<uint32_t> phase{0}; // changes when a barrier is complete
-  std::atomic<uint32_t> sleepers{0};
+  WatchedNumber phase; // changes when a barrier is complete
   std::atomic<bool> aborted{false};
 };
 

@@ -124,7 +124,7 @@ void Collective::copyOtherParts(uint32_t rank) const {
   }
 }
 
-void Collective::run(uint32_t rank, Barrier &barrier) const {
+void Collective::run(uint32_t rank) const {
   barrier.wait(); // every source is complete, every target free
   if (op == fb::Op_AllGather) {
     allGather(rank);
@@ -136,24 +136,4 @@ void Collective::run(uint32_t rank, Barrier &barrier) const {
     copyOtherParts(rank);
   }
   barrier.wait(); // no source is read any more
-}
-
-uint64_t Collective::bytesTimesRanks() const {
-  uint64_t bytes = 0;
-  for (const CollectivePiece &piece : pieces)
-    bytes +=
-        piece.elements * elementBytes(piece.type) * (piece.sources.size() - 1);
-  return op == fb::Op_AllReduce ? 2 * bytes : bytes;
-}
-
-uint64_t Collective::paddingBytesTimesRanks() const {
-  if (op == fb::Op_AllReduce)
-    return 0;
-  uint64_t bytes = 0;
-  for (const CollectivePiece &piece : pieces) {
-    uint64_t ranks = piece.sources.size();
-    bytes += (piece.chunk * ranks - piece.elements) * elementBytes(piece.type) *
-             (ranks - 1);
-  }
-  return bytes;
 }

@@ -6,11 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// all_gather, reduce_scatter and all_reduce in shared memory.
+// all_gather, reduce_scatter and all_reduce in shared memory, among the ranks
+// of one group; a rank is known by its position in the group.
 //
-// A reduction adds the ranks' values of an element in the order 0, 1, ... N-1
-// and then divides by N if it averages. Both reductions use one function for
-// it, so that their bits agree, however tensors are put into buckets.
+// A reduction adds the ranks' values of an element in the order of the group
+// and then divides by its size if it averages. Both reductions use one function
+// for it, so that their bits agree, however tensors are put into buckets.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +26,7 @@
 
 namespace zrt {
 
-/// One tensor of a collective's bucket; the addresses are by rank.
+/// One tensor of a collective's bucket; the addresses are by position.
 struct CollectivePiece {
   fb::DType type;
   uint64_t elements; // of the whole tensor
@@ -36,16 +37,13 @@ struct CollectivePiece {
 
 class Collective {
 public:
-  Collective(fb::Op op, bool average, std::vector<CollectivePiece> pieces)
-      : op(op), average(average), pieces(std::move(pieces)) {}
+  /// `barrier` is the group's on the collective's stream.
+  Collective(fb::Op op, bool average, std::vector<CollectivePiece> pieces,
+             Barrier &barrier)
+      : op(op), average(average), pieces(std::move(pieces)), barrier(barrier) {}
 
   /// This rank's part; returns when no rank reads or writes for it any more.
-  void run(uint32_t rank, Barrier &barrier) const;
-
-  /// Bytes that a rank sends in the ring model, times the number of ranks.
-  uint64_t bytesTimesRanks() const;
-  /// The same for the padding that fills the last chunks.
-  uint64_t paddingBytesTimesRanks() const;
+  void run(uint32_t rank) const;
 
 private:
   void allGather(uint32_t rank) const;
@@ -56,6 +54,7 @@ private:
   fb::Op op;
   bool average;
   std::vector<CollectivePiece> pieces;
+  Barrier &barrier;
 };
 
 } // namespace zrt

@@ -132,7 +132,11 @@ static Command readCommand(const fb::Command &from) {
   to.wait = list<uint32_t>(from.wait());
   to.signal = from.signal();
   to.location = text(from.location());
+  to.label = text(from.label());
   to.release = list<uint32_t>(from.release());
+  to.axes = list<uint32_t>(from.axes());
+  to.plannedStart = from.planned_start();
+  to.plannedSeconds = from.planned_seconds();
   return to;
 }
 
@@ -159,6 +163,35 @@ static void readTables(const fb::Program &from, Program &to) {
   to.commands = tables<Command>(from.commands(), readCommand);
 }
 
+/// The grid and the streams.
+static void readShape(const fb::Program &from, Program &to) {
+  to.ranks = from.ranks();
+  std::vector<uint32_t> shape = list<uint32_t>(from.grid());
+  if (shape.empty())
+    shape = {to.ranks};
+  uint64_t product = 1;
+  for (uint32_t axis : shape)
+    product = std::min<uint64_t>(product * axis, UINT32_MAX);
+  if (product != to.ranks)
+    fail(ZRT_ERROR_FORMAT, "the grid has ", product, " ranks, the program ",
+         to.ranks);
+  to.grid = Grid(std::move(shape));
+  to.numStreams = std::max(1u, from.num_streams());
+  to.numEvents = from.num_events();
+  to.streamNames = strings(from.stream_names());
+  if (to.streamNames.size() > to.numStreams)
+    fail(ZRT_ERROR_FORMAT, "the program names ", to.streamNames.size(),
+         " streams and has ", to.numStreams);
+}
+
+/// A stream without a name is called by its number.
+static void nameStreams(Program &program) {
+  for (size_t stream = program.streamNames.size(); stream < program.numStreams;
+       ++stream)
+    program.streamNames.push_back(stream ? "stream " + std::to_string(stream)
+                                         : "compute");
+}
+
 std::shared_ptr<const Program> Program::fromBytes(std::string bytes) {
   auto program = std::make_shared<Program>();
   program->bytes = std::move(bytes);
@@ -181,10 +214,8 @@ std::shared_ptr<const Program> Program::fromBytes(std::string bytes) {
   program->name = text(root.name());
   program->optimizer = text(root.optimizer());
   program->target = text(root.target());
-  program->ranks = root.ranks();
+  readShape(root, *program);
   program->stage = root.stage();
-  program->numStreams = std::max(1u, root.num_streams());
-  program->numEvents = root.num_events();
   program->cpuFeatures = strings(root.cpu_features());
   if (root.kernels())
     program->kernels =
@@ -193,8 +224,12 @@ std::shared_ptr<const Program> Program::fromBytes(std::string bytes) {
   program->samplesPerRank = root.samples_per_rank();
   program->flopsPerRank = root.flops_per_rank();
   program->windowBytes = root.window_bytes();
+  program->plannedSeconds = root.planned_step_seconds();
+  program->budgetBytes = root.budget_bytes();
+  program->lowerBound = root.arena_lower_bound();
   readTables(root, *program);
   checkProgram(*program);
+  nameStreams(*program); // whose number is now checked
   return program;
 }
 
@@ -234,12 +269,12 @@ std::shared_ptr<const Program> Program::fromFile(const std::string &path) {
   }
 }
 
-uint64_t Parameter::shardBegin(uint32_t rank) const {
-  return sharded ? std::min(bytes, rank * uint64_t(chunkRows) * rowBytes) : 0;
+uint64_t Parameter::shardBegin(uint32_t shard) const {
+  return sharded ? std::min(bytes, shard * uint64_t(chunkRows) * rowBytes) : 0;
 }
 
-uint64_t Parameter::shardBytes(uint32_t rank) const {
-  return sharded ? std::min(bytes - shardBegin(rank),
+uint64_t Parameter::shardBytes(uint32_t shard) const {
+  return sharded ? std::min(bytes - shardBegin(shard),
                             uint64_t(chunkRows) * rowBytes)
                  : bytes;
 }
@@ -296,4 +331,22 @@ uint64_t Program::kindBytes(fb::Kind kind, uint64_t &padding) const {
     reach = buffer->end(0);
   }
   return bytes;
+}
+
+uint64_t Program::sentBytesTimesRanks(const Command &command) const {
+  uint64_t group = grid.groupSize(command.axes), bytes = 0;
+  for (const Piece &piece : command.pieces)
+    bytes += piece.elements * elementBytes(buffers[piece.source].dtype);
+  bytes *= (group - 1) * (ranks / group);
+  return command.op == fb::Op_AllReduce ? 2 * bytes : bytes;
+}
+
+uint64_t Program::sentPaddingTimesRanks(const Command &command) const {
+  if (command.op == fb::Op_AllReduce)
+    return 0;
+  uint64_t group = grid.groupSize(command.axes), bytes = 0;
+  for (const Piece &piece : command.pieces)
+    bytes += (piece.chunk * group - piece.elements) *
+             elementBytes(buffers[piece.source].dtype);
+  return bytes * (group - 1) * (ranks / group);
 }

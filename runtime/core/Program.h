@@ -16,6 +16,7 @@
 #ifndef ZERO_RT_CORE_PROGRAM_H
 #define ZERO_RT_CORE_PROGRAM_H
 
+#include "runtime/core/Grid.h"
 #include "runtime/core/Layout.h"
 
 #include <cstdint>
@@ -32,7 +33,7 @@ struct Arena {
   uint32_t alignment;
 };
 
-/// Address on rank r: the rank's arena + offset + r * rankStride.
+/// Address on a rank that holds shard s: its arena + offset + s * rankStride.
 struct Buffer {
   std::string name;
   uint32_t arena;
@@ -44,8 +45,8 @@ struct Buffer {
   fb::Kind kind;
   uint64_t paddingBytes; // of all ranks together
 
-  uint64_t begin(uint32_t rank) const { return offset + rank * rankStride; }
-  uint64_t end(uint32_t rank) const { return begin(rank) + bytes; }
+  uint64_t begin(uint32_t shard) const { return offset + shard * rankStride; }
+  uint64_t end(uint32_t shard) const { return begin(shard) + bytes; }
 };
 
 struct Parameter {
@@ -63,9 +64,9 @@ struct Parameter {
   uint64_t bytes;                      // of the logical tensor
   uint64_t rowBytes;                   // of one row of dim 0
 
-  /// Bytes of the logical tensor that a rank holds, and where they begin.
-  uint64_t shardBegin(uint32_t rank) const;
-  uint64_t shardBytes(uint32_t rank) const;
+  /// Bytes of the logical tensor in a shard, and where they begin.
+  uint64_t shardBegin(uint32_t shard) const;
+  uint64_t shardBytes(uint32_t shard) const;
 };
 
 struct Input {
@@ -118,8 +119,10 @@ struct Command {
   uint32_t stream;
   std::vector<uint32_t> wait;
   int32_t signal;
-  std::string location;
+  std::string location, label;
   std::vector<uint32_t> release;
+  std::vector<uint32_t> axes;          // of the grid; empty: all
+  double plannedStart, plannedSeconds; // -1: not simulated
 
   /// The attribute's integers; empty if absent.
   std::vector<int64_t> ints(std::string_view name) const;
@@ -136,6 +139,8 @@ struct Program {
   std::string bytes; // the file: constants and kernels point into it
   std::string name, optimizer, target;
   uint32_t ranks, stage, numStreams, numEvents;
+  Grid grid;
+  std::vector<std::string> streamNames; // numStreams
   std::vector<Arena> arenas;
   std::vector<Buffer> buffers;
   std::vector<Parameter> parameters;
@@ -148,6 +153,9 @@ struct Program {
   int64_t samplesPerRank;
   double flopsPerRank;
   uint64_t windowBytes;
+  double plannedSeconds; // of a step; -1: not simulated
+  int64_t budgetBytes;   // -1: no limit
+  uint64_t lowerBound;   // most bytes alive at once in the device arena
 
   /// Reads and checks a program; throws Error.
   static std::shared_ptr<const Program> fromBytes(std::string bytes);
@@ -157,6 +165,10 @@ struct Program {
   /// Storage of one rank under buffers of a kind, and the padding in that of
   /// all ranks.
   uint64_t kindBytes(fb::Kind kind, uint64_t &padding) const;
+  /// Bytes that a rank sends for a collective in the ring model, times the
+  /// number of ranks: exact. The same for the padding of its last chunks.
+  uint64_t sentBytesTimesRanks(const Command &command) const;
+  uint64_t sentPaddingTimesRanks(const Command &command) const;
 };
 
 /// Second half of loading: everything an executor relies on. Throws Error.

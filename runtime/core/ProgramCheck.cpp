@@ -25,6 +25,10 @@ using namespace zrt;
 namespace {
 /// Ranks are threads, so a plan for more is not for this runtime.
 constexpr uint32_t maxRanks = 1024;
+/// So is each stream of a rank.
+constexpr uint32_t maxStreams = 64;
+/// Each rank has its own.
+constexpr uint32_t maxEvents = 1 << 20;
 /// What the tensor library can address.
 constexpr size_t maxDims = 12;
 
@@ -49,6 +53,7 @@ private:
   void checkPieceBounds(const Command &command, const Piece &piece);
   void checkInPlace(const Command &command);
   void checkPiecesDisjoint(const Command &command);
+  void checkAxes(const Command &command);
   void checkRelease(const Command &command);
 
   template <typename... Parts>
@@ -114,7 +119,7 @@ void Checker::checkBuffer(const Buffer &buffer) {
     bad("is not aligned to its elements (offset ", buffer.offset,
         ", rank stride ", buffer.rankStride, ")");
   std::optional<uint64_t> end =
-      checkedMul(buffer.rankStride, program.ranks - 1);
+      checkedMul(buffer.rankStride, program.grid.shards() - 1);
   end = end ? checkedAdd(*end, buffer.offset) : end;
   end = end ? checkedAdd(*end, buffer.bytes) : end;
   uint64_t size = program.arenas[buffer.arena].bytes;
@@ -150,9 +155,10 @@ void Checker::checkParameter(Parameter &parameter) {
   parameter.rowBytes = bytesInside(local, parameter.dtype, buffer);
   local[0] = parameter.chunkRows;
   bytesInside(local, parameter.dtype, buffer);
-  std::optional<uint64_t> held = checkedMul(parameter.chunkRows, program.ranks);
+  uint32_t shards = program.grid.shards();
+  std::optional<uint64_t> held = checkedMul(parameter.chunkRows, shards);
   if (!held || *held < uint64_t(parameter.shape[0]))
-    bad(parameter.chunkRows, " rows on each of ", program.ranks,
+    bad(parameter.chunkRows, " rows on each of ", shards,
         " ranks do not hold its ", parameter.shape[0], " rows");
   std::optional<uint64_t> bytes =
       checkedMul(parameter.shape[0], parameter.rowBytes);
@@ -246,14 +252,14 @@ void Checker::checkPieceBounds(const Command &command, const Piece &piece) {
     bad("source ", source.name, " is ", dtypeName(source.dtype), ", target ",
         target.name, " ", dtypeName(target.dtype));
   uint64_t element = elementBytes(source.dtype);
+  uint32_t group = program.grid.groupSize(command.axes);
   std::optional<uint64_t> chunk = checkedMul(piece.chunk, element);
-  std::optional<uint64_t> padded =
-      chunk ? checkedMul(*chunk, program.ranks) : chunk;
+  std::optional<uint64_t> padded = chunk ? checkedMul(*chunk, group) : chunk;
   std::optional<uint64_t> whole = checkedMul(piece.elements, element);
   if (!padded || !whole)
     bad("the size of ", source.name, " overflows");
   if (command.op == fb::Op_AllReduce ? *chunk != *whole : *padded < *whole)
-    bad("chunks of ", piece.chunk, " elements on ", program.ranks,
+    bad("chunks of ", piece.chunk, " elements on ", group,
         " ranks do not hold the ", piece.elements, " of ", source.name);
   uint64_t read = command.op == fb::Op_AllGather ? *chunk : *whole;
   uint64_t written = command.op == fb::Op_AllGather ? *padded : *chunk;
@@ -276,18 +282,20 @@ void Checker::checkInPlace(const Command &command) {
     if (source.arena != target.arena)
       continue;
     uint64_t chunk = piece.chunk * elementBytes(source.dtype);
-    for (uint32_t rank = 0; rank < program.ranks; ++rank) {
-      bool overlap = source.begin(rank) < target.end(rank) &&
-                     target.begin(rank) < source.end(rank);
-      uint64_t from = source.begin(rank), to = target.begin(rank);
-      if (command.op == fb::Op_AllGather)
-        to += rank * chunk;
-      else if (command.op == fb::Op_ReduceScatter)
-        from += rank * chunk;
-      if (overlap && from != to)
-        bad("source ", source.name, " and target ", target.name,
-            " overlap, but the shard is not at its place in the whole");
-    }
+    for (const std::vector<uint32_t> &group : program.grid.groups(command.axes))
+      for (uint32_t position = 0; position < group.size(); ++position) {
+        uint32_t shard = program.grid.shardOf(group[position]);
+        bool overlap = source.begin(shard) < target.end(shard) &&
+                       target.begin(shard) < source.end(shard);
+        uint64_t from = source.begin(shard), to = target.begin(shard);
+        if (command.op == fb::Op_AllGather)
+          to += position * chunk;
+        else if (command.op == fb::Op_ReduceScatter)
+          from += position * chunk;
+        if (overlap && from != to)
+          bad("source ", source.name, " and target ", target.name,
+              " overlap, but the shard is not at its place in the whole");
+      }
   }
 }
 
@@ -305,7 +313,7 @@ void Checker::checkPiecesDisjoint(const Command &command) {
     for (bool written : {false, true}) {
       const Buffer &buffer = bufferAt(written ? piece.target : piece.source);
       uses.push_back({buffer.arena, buffer.begin(0),
-                      buffer.end(program.ranks - 1), &piece, written});
+                      buffer.end(program.grid.shards() - 1), &piece, written});
     }
   std::sort(uses.begin(), uses.end(), [](const Use &a, const Use &b) {
     return std::tie(a.arena, a.begin) < std::tie(b.arena, b.begin);
@@ -322,9 +330,21 @@ void Checker::checkPiecesDisjoint(const Command &command) {
     }
 }
 
+void Checker::checkAxes(const Command &command) {
+  for (size_t i = 0; i < command.axes.size(); ++i) {
+    if (command.axes[i] >= program.grid.axes())
+      bad("axis ", command.axes[i], " does not exist: the grid has ",
+          program.grid.axes());
+    if (i && command.axes[i] <= command.axes[i - 1])
+      bad("its axes do not ascend (", command.axes[i - 1], ", ",
+          command.axes[i], ")");
+  }
+}
+
 void Checker::checkCollective(const Command &command) {
   if (command.pieces.empty())
     bad("has nothing to communicate");
+  checkAxes(command);
   if (command.op == fb::Op_AllGather && command.average)
     bad("an all_gather cannot average");
   for (const Piece &piece : command.pieces)
@@ -344,7 +364,9 @@ void Checker::checkEvents(const Command &command) {
     if (uint32_t(command.signal) >= program.numEvents)
       bad("event ", command.signal, " does not exist: the program has ",
           program.numEvents);
-    signaled.insert(command.signal);
+    if (!signaled.insert(command.signal).second)
+      bad("signals event ", command.signal,
+          ", which an earlier command signals");
   }
 }
 
@@ -374,6 +396,8 @@ void Checker::checkCommand(size_t index) {
     checkCollective(command);
   else if (!command.pieces.empty())
     bad("only collectives have pieces");
+  else if (!command.axes.empty())
+    bad("only collectives have axes");
   else if (command.op == fb::Op_Launch)
     checkLaunch(command);
   else if (command.op != fb::Op_Call)
@@ -384,6 +408,10 @@ void Checker::checkCommand(size_t index) {
 void Checker::run() {
   if (program.ranks < 1 || program.ranks > maxRanks)
     bad("the program is for ", program.ranks, " ranks; 1 to ", maxRanks,
+        " are possible");
+  if (program.numStreams > maxStreams || program.numEvents > maxEvents)
+    bad("the program has ", program.numStreams, " streams and ",
+        program.numEvents, " events; ", maxStreams, " and ", maxEvents,
         " are possible");
   for (size_t index = 0; index < program.arenas.size(); ++index)
     checkArena(index);

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/core/Error.h"
+#include "runtime/core/ProgramMemory.h"
 #include "runtime/host/Session.h"
 #include "zero-rt/zero-rt.h"
 
@@ -81,6 +82,10 @@ static const T &entry(const zrt_program *program,
   return entries[index];
 }
 
+static double plannedMs(double seconds) {
+  return seconds < 0 ? -1 : seconds * 1e3;
+}
+
 template <typename T>
 static int64_t find(const zrt_program *program, std::vector<T> Program::*table,
                     const char *name) {
@@ -135,7 +140,12 @@ zrt_status zrt_program_get_info(const zrt_program *program,
              uint32_t(from.commands.size()),
              from.samplesPerRank,
              from.flopsPerRank,
-             from.windowBytes};
+             from.windowBytes,
+             from.numStreams,
+             from.grid.shards(),
+             plannedMs(from.plannedSeconds),
+             from.budgetBytes,
+             from.lowerBound};
   });
 }
 
@@ -208,7 +218,36 @@ zrt_status zrt_program_get_command(const zrt_program *program, uint32_t index,
   return guarded([&] {
     const Command &from =
         entry(program, &Program::commands, index, info, "command");
-    *info = {opName(from.op), from.callee.c_str(), from.location.c_str()};
+    bool sends = from.isCollective();
+    *info = {opName(from.op),
+             from.callee.c_str(),
+             from.location.c_str(),
+             from.label.c_str(),
+             from.stream,
+             sends ? program->program->sentBytesTimesRanks(from) : 0,
+             plannedMs(from.plannedStart),
+             plannedMs(from.plannedSeconds)};
+  });
+}
+
+const char *zrt_program_stream_name(const zrt_program *program,
+                                    uint32_t stream) {
+  if (!program || stream >= program->program->numStreams)
+    return nullptr;
+  return program->program->streamNames[stream].c_str();
+}
+
+zrt_status zrt_program_memory(const zrt_program *program, zrt_memory *memory,
+                              size_t count) {
+  return guarded([&] {
+    require(program, "the program");
+    require(memory, "the result");
+    std::vector<KindBytes> alive = memoryByCommand(*program->program);
+    if (count != alive.size())
+      fail(ZRT_ERROR_ARGUMENT, "room for ", count,
+           " commands; the program has ", alive.size());
+    for (size_t index = 0; index < count; ++index)
+      std::copy(alive[index].begin(), alive[index].end(), memory[index].bytes);
   });
 }
 
@@ -337,5 +376,14 @@ zrt_status zrt_session_command_ms(const zrt_session *session, uint32_t rank,
     require(session, "the session");
     require(ms, "the result");
     session->session.commandMs(rank, ms, count);
+  });
+}
+
+zrt_status zrt_session_spans(const zrt_session *session, uint32_t rank,
+                             zrt_span *spans, size_t count) {
+  return guarded([&] {
+    require(session, "the session");
+    require(spans, "the result");
+    session->session.spans(rank, spans, count);
   });
 }

@@ -13,7 +13,6 @@
 #include "runtime/host/Rank.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 using namespace zrt;
@@ -22,17 +21,23 @@ using namespace zrt::host;
 /// Every byte of this value makes a NaN of each floating type, and -1.
 static constexpr int poisonByte = 0xFF;
 
-Rank::Rank(const Program &program, uint32_t rank)
-    : nanoseconds(program.commands.size(), 0), program(program), rank(rank),
-      touchedEnd(program.arenas.size(), 0) {
+Rank::Rank(const Program &program, uint32_t rank, uint32_t threads)
+    : program(program), rank(rank), shard(program.grid.shardOf(rank)),
+      streams(program.numStreams), touchedBetween(program.arenas.size(), 0),
+      times(program.commands.size(), 0), waits(program.commands.size(), 0),
+      spans(program.commands.size()) {
   for (const Arena &arena : program.arenas)
     arenas.emplace_back(arena.bytes, "an arena of one rank");
+  for (Stream &stream : streams)
+    stream.touchedEnd.resize(program.arenas.size(), 0);
+  for (uint32_t event = 0; event < program.numEvents; ++event)
+    events.emplace_back(threads);
   findUnwritten();
 }
 
 uint8_t *Rank::address(uint32_t buffer) const {
   const Buffer &info = program.buffers[buffer];
-  return arenas[info.arena].data() + info.begin(rank);
+  return arenas[info.arena].data() + info.begin(shard);
 }
 
 uint8_t *Rank::address(const Operand &operand) const {
@@ -41,10 +46,18 @@ uint8_t *Rank::address(const Operand &operand) const {
              elementBytes(program.buffers[operand.buffer].dtype);
 }
 
-void Rank::touch(uint32_t buffer) {
+void Rank::touch(uint32_t buffer, std::vector<uint64_t> &touchedEnd) {
   const Buffer &info = program.buffers[buffer];
   uint64_t &end = touchedEnd[info.arena];
-  end = std::max(end, info.end(rank));
+  end = std::max(end, info.end(shard));
+}
+
+std::vector<uint64_t> Rank::touched() const {
+  std::vector<uint64_t> most = touchedBetween;
+  for (const Stream &stream : streams)
+    for (size_t arena = 0; arena < most.size(); ++arena)
+      most[arena] = std::max(most[arena], stream.touchedEnd[arena]);
+  return most;
 }
 
 void Rank::findUnwritten() {
@@ -59,8 +72,8 @@ void Rank::findUnwritten() {
     std::vector<std::pair<uint64_t, uint64_t>> ranges;
     for (uint32_t index : held)
       if (program.buffers[index].arena == arena)
-        ranges.emplace_back(program.buffers[index].begin(rank),
-                            program.buffers[index].end(rank));
+        ranges.emplace_back(program.buffers[index].begin(shard),
+                            program.buffers[index].end(shard));
     uint64_t end = program.arenas[arena].bytes;
     ranges.emplace_back(end, end);
     std::sort(ranges.begin(), ranges.end());
@@ -98,83 +111,129 @@ void Rank::bindCopy(const Command &command, BoundCommand &bound) {
   bound.copy.emplace(from, target.view, elementBytes(buffer.dtype));
 }
 
-void Rank::bind(const KernelLibrary &kernels,
-                const std::vector<std::shared_ptr<const LibraryCall>> &calls,
-                const std::vector<Collective> &collectives,
-                uint64_t scratchBytes, const dnnl::engine &engine) {
-  stream = dnnl::stream(engine);
-  scratch = MemoryBlock(scratchBytes, "scratch of library calls");
-  size_t nextCollective = 0;
-  for (size_t index = 0; index < program.commands.size(); ++index) {
-    const Command &command = program.commands[index];
-    BoundCommand bound;
-    bound.op = command.op;
-    std::vector<uint8_t *> addresses;
-    for (const Operand &operand : command.operands) {
-      addresses.push_back(address(operand));
-      bound.uses.push_back(operand.buffer);
-    }
-    for (const Piece &piece : command.pieces) {
-      bound.uses.push_back(piece.source);
-      bound.uses.push_back(piece.target);
-    }
-    if (command.op == fb::Op_Launch) {
-      bound.kernel = kernels.find(command.callee);
-      bound.buffers.assign(addresses.begin(), addresses.end());
-    } else if (command.op == fb::Op_Call) {
-      bound.call = std::make_unique<BoundCall>(
-          calls[index], std::move(addresses), scratch.data(), engine);
-    } else if (command.isCollective()) {
-      bound.collective = &collectives[nextCollective++];
-    } else {
-      bindCopy(command, bound);
-    }
-    commands.push_back(std::move(bound));
+void Rank::bindCommand(BoundCommand &bound, size_t index,
+                       const KernelLibrary &kernels,
+                       const std::shared_ptr<const LibraryCall> &call,
+                       const GroupedCollective *collective,
+                       const dnnl::engine &engine) {
+  const Command &command = program.commands[index];
+  bound.op = command.op;
+  std::vector<uint8_t *> addresses;
+  for (const Operand &operand : command.operands) {
+    addresses.push_back(address(operand));
+    bound.uses.push_back(operand.buffer);
+  }
+  for (const Piece &piece : command.pieces) {
+    bound.uses.push_back(piece.source);
+    bound.uses.push_back(piece.target);
+  }
+  if (command.op == fb::Op_Launch) {
+    bound.kernel = kernels.find(command.callee);
+    bound.buffers.assign(addresses.begin(), addresses.end());
+  } else if (call) {
+    bound.call = std::make_unique<BoundCall>(
+        call, std::move(addresses), streams[command.stream].scratch.data(),
+        engine);
+  } else if (collective) {
+    GroupedCollective::Place place = collective->places[rank];
+    bound.collective = &collective->groups[place.group];
+    bound.position = place.position;
+  } else {
+    bindCopy(command, bound);
   }
 }
 
-void Rank::execute(BoundCommand &command, Barrier &barrier) {
+void Rank::bind(
+    const KernelLibrary &kernels,
+    const std::vector<std::shared_ptr<const LibraryCall>> &calls,
+    const std::vector<std::unique_ptr<GroupedCollective>> &collectives,
+    uint64_t scratchBytes, const dnnl::engine &engine) {
+  std::vector<bool> hasCalls(streams.size(), false);
+  for (size_t index = 0; index < program.commands.size(); ++index) {
+    uint32_t stream = program.commands[index].stream;
+    streams[stream].commands.push_back(index);
+    hasCalls[stream] = hasCalls[stream] || calls[index];
+  }
+  for (size_t stream = 0; stream < streams.size(); ++stream) {
+    streams[stream].library = dnnl::stream(engine);
+    if (hasCalls[stream])
+      streams[stream].scratch =
+          MemoryBlock(scratchBytes, "scratch of library calls");
+  }
+  commands.resize(program.commands.size());
+  for (size_t index = 0; index < commands.size(); ++index)
+    bindCommand(commands[index], index, kernels, calls[index],
+                collectives[index].get(), engine);
+}
+
+void Rank::execute(BoundCommand &command, Stream &stream) {
   if (command.kernel)
     command.kernel(command.buffers.data());
   else if (command.call)
-    command.call->run(stream);
+    command.call->run(stream.library);
   else if (command.collective)
-    command.collective->run(rank, barrier);
+    command.collective->run(command.position);
   else
     command.copy->run(command.from, command.to);
 }
 
-/// A gathered parameter lives from its gather to the release behind a command.
-void Rank::countGathered(const Command &command) {
-  auto bytes = [&](uint32_t buffer) {
-    const Buffer &info = program.buffers[buffer];
-    return info.kind == fb::Kind_Gathered ? info.bytes : 0;
+void Rank::run(uint32_t number, uint32_t step, Clock::time_point stepBegin,
+               bool poisonReleased) {
+  Stream &stream = streams[number];
+  auto now = [&] {
+    return std::chrono::nanoseconds(Clock::now() - stepBegin).count();
   };
-  if (command.op == fb::Op_AllGather)
-    for (const Piece &piece : command.pieces)
-      gathered += bytes(piece.target);
-  mostGathered = std::max(mostGathered, gathered);
-  for (uint32_t buffer : command.release)
-    gathered -= std::min(gathered, bytes(buffer));
+  int64_t time = now();
+  for (size_t index : stream.commands) {
+    stream.current = index;
+    const Command &command = program.commands[index];
+    Span &span = spans[index];
+    span.start = time;
+    if (!command.wait.empty()) {
+      for (uint32_t event : command.wait)
+        events[event].wait(step);
+      span.start = now();
+    }
+    span.waited = span.start - time;
+    execute(commands[index], stream);
+    for (uint32_t buffer : commands[index].uses)
+      touch(buffer, stream.touchedEnd);
+    if (poisonReleased)
+      for (uint32_t buffer : command.release)
+        std::memset(address(buffer), poisonByte, program.buffers[buffer].bytes);
+    span.end = time = now();
+    if (command.signal >= 0)
+      events[command.signal].signal(step);
+    times[index] += span.end - span.start;
+    waits[index] += span.waited;
+  }
+  stream.end = time;
 }
 
-void Rank::run(Barrier &barrier, bool poisonReleased) {
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point begin = Clock::now();
-  gathered = 0;
-  for (current = 0; current < commands.size(); ++current) {
-    BoundCommand &command = commands[current];
-    execute(command, barrier);
-    for (uint32_t buffer : command.uses)
-      touch(buffer);
-    countGathered(program.commands[current]);
-    if (poisonReleased)
-      for (uint32_t buffer : program.commands[current].release)
-        std::memset(address(buffer), poisonByte, program.buffers[buffer].bytes);
-    Clock::time_point end = Clock::now();
-    nanoseconds[current] +=
-        std::chrono::duration_cast<std::chrono::nanoseconds>(end - begin)
-            .count();
-    begin = end;
+void Rank::abort() {
+  for (Event &event : events)
+    event.abort();
+}
+
+void Rank::resetTimes() {
+  std::fill(times.begin(), times.end(), 0);
+  std::fill(waits.begin(), waits.end(), 0);
+  tail = 0;
+}
+
+void Rank::countTail() {
+  int64_t last = 0;
+  for (const Stream &stream : streams)
+    last = std::max(last, stream.end);
+  tail += last - streams[0].end;
+}
+
+int64_t Rank::exposedTime() const {
+  int64_t time = tail;
+  for (size_t index : streams[0].commands) {
+    time += waits[index];
+    if (commands[index].collective)
+      time += times[index];
   }
+  return time;
 }

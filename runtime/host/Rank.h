@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The addresses of all operands are known when a session begins; a step is a
-// loop over commands that are bound to them.
+// The addresses of all operands are known when a session begins; a step is, on
+// each stream, a loop over commands that are bound to them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,48 +15,82 @@
 #define ZERO_RT_HOST_RANK_H
 
 #include "runtime/comm/Collective.h"
+#include "runtime/comm/Event.h"
 #include "runtime/core/KernelLibrary.h"
 #include "runtime/core/Memory.h"
 #include "runtime/core/Program.h"
 #include "runtime/host/LibraryCall.h"
 
+#include <chrono>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
 
 namespace zrt::host {
 
+using Clock = std::chrono::steady_clock;
+
+/// A collective command: one by group, and where each rank is.
+struct GroupedCollective {
+  std::vector<Collective> groups;
+  struct Place {
+    uint32_t group, position;
+  };
+  std::vector<Place> places; // by rank
+};
+
+/// When a command ran in the last step, in nanoseconds from the step's start.
+/// Before `start` its stream stood waiting for events for `waited`.
+struct Span {
+  int64_t start = 0, end = 0, waited = 0;
+};
+
 /// One rank's memory, and the program's commands on its addresses.
 class Rank {
 public:
-  Rank(const Program &program, uint32_t rank);
+  /// `threads` are those of the whole session.
+  Rank(const Program &program, uint32_t rank, uint32_t threads);
 
   uint8_t *address(uint32_t buffer) const;
   /// Address of an operand's first element.
   uint8_t *address(const Operand &operand) const;
 
-  /// Binds the commands to this rank's addresses.
+  /// Binds the commands to this rank's addresses. `collectives` is by command.
   void bind(const KernelLibrary &kernels,
             const std::vector<std::shared_ptr<const LibraryCall>> &calls,
-            const std::vector<Collective> &collectives, uint64_t scratchBytes,
-            const dnnl::engine &engine);
+            const std::vector<std::unique_ptr<GroupedCollective>> &collectives,
+            uint64_t scratchBytes, const dnnl::engine &engine);
 
   /// Fills all memory that no parameter, constant or input holds with NaN.
   void poisonUnwritten();
-  /// Executes the commands. `current` is the one being executed: where an
-  /// exception comes from.
-  void run(Barrier &barrier, bool poisonReleased);
+  /// Executes the commands of a stream, one after the other, each once the
+  /// events that it waits for are signalled. One thread for each stream;
+  /// `step` is the same on all and differs from the last one's.
+  void run(uint32_t stream, uint32_t step, Clock::time_point stepBegin,
+           bool poisonReleased);
+  /// Ends all waits for events, now and later.
+  void abort();
+  /// The command that a stream is at: where an exception comes from.
+  size_t current(uint32_t stream) const { return streams[stream].current; }
 
-  /// Counts the bytes of a buffer as touched.
-  void touch(uint32_t buffer);
+  /// Counts the bytes of a buffer as touched outside of steps.
+  void touch(uint32_t buffer) { touch(buffer, touchedBetween); }
   /// Highest byte touched, by arena.
-  const std::vector<uint64_t> &touched() const { return touchedEnd; }
+  std::vector<uint64_t> touched() const;
 
-  /// Most bytes of gathered parameters that were alive at one time.
-  uint64_t gatheredPeak() const { return mostGathered; }
-
-  size_t current = 0;
-  std::vector<uint64_t> nanoseconds; // by command
+  // Times since the last reset, in nanoseconds; only between steps.
+  void resetTimes();
+  /// Of a command, without waiting for events.
+  int64_t commandTime(size_t command) const { return times[command]; }
+  /// The compute stream stood still: it waited for an event, was inside a
+  /// collective of its own, or had ended before other streams.
+  int64_t exposedTime() const;
+  /// Adds how much longer than the compute stream others have run; after each
+  /// step.
+  void countTail();
+  /// Of the last step, by command.
+  const std::vector<Span> &lastSpans() const { return spans; }
 
 private:
   struct BoundCommand {
@@ -67,26 +101,43 @@ private:
     std::optional<StridedCopy> copy;
     uint8_t *from = nullptr, *to = nullptr; // of a copy
     const Collective *collective = nullptr;
+    uint32_t position = 0;      // of this rank in the collective's group
     std::vector<uint32_t> uses; // buffers
   };
-  void execute(BoundCommand &command, Barrier &barrier);
-  void countGathered(const Command &command);
+  /// What one thread works on.
+  struct Stream {
+    std::vector<size_t> commands;
+    size_t current = 0;
+    MemoryBlock scratch;
+    dnnl::stream library;
+    std::vector<uint64_t> touchedEnd;
+    int64_t end = 0; // of the last step, in nanoseconds from its start
+  };
+  void bindCommand(BoundCommand &bound, size_t index,
+                   const KernelLibrary &kernels,
+                   const std::shared_ptr<const LibraryCall> &call,
+                   const GroupedCollective *collective,
+                   const dnnl::engine &engine);
+  void execute(BoundCommand &command, Stream &stream);
+  void touch(uint32_t buffer, std::vector<uint64_t> &touchedEnd);
   void bindCopy(const Command &command, BoundCommand &bound);
   void findUnwritten();
 
   const Program &program;
-  const uint32_t rank;
+  const uint32_t rank, shard;
   std::vector<MemoryBlock> arenas;
-  MemoryBlock scratch;
   std::vector<BoundCommand> commands;
-  std::vector<uint64_t> touchedEnd;
-  uint64_t gathered = 0, mostGathered = 0; // bytes
+  std::vector<Stream> streams;
+  std::deque<Event> events; // which do not move
+  std::vector<uint64_t> touchedBetween;
+  std::vector<int64_t> times, waits; // by command, summed over steps
+  std::vector<Span> spans;
+  int64_t tail = 0;
   struct Hole {
     uint32_t arena;
     uint64_t begin, end;
   };
   std::vector<Hole> unwritten;
-  dnnl::stream stream;
 };
 
 } // namespace zrt::host

@@ -14,13 +14,14 @@
 #include "runtime/host/Session.h"
 #include "runtime/core/CpuFeatures.h"
 #include "runtime/core/Error.h"
+#include "runtime/core/ProgramMemory.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <map>
+#include <set>
 
 using namespace zrt;
 using namespace zrt::host;
@@ -61,19 +62,35 @@ Session::Session(std::shared_ptr<const Program> loaded,
     : program(std::move(loaded)), check(options.check || isSet("ZRT_CHECK")),
       poison(options.poison || isSet("ZRT_POISON")),
       kernels(checkedKernels(*program)), engine(dnnl::engine::kind::cpu, 0),
-      barrier(program->ranks), parameterSet(program->parameters.size(), false),
+      parameterSet(program->parameters.size(), false),
       inputSet(program->inputs.size() * program->ranks, false) {
   prepareCalls(options.threads_per_rank);
+  std::vector<uint32_t> streams = usedStreams();
+  uint32_t threadCount = program->ranks * streams.size();
   for (uint32_t rank = 0; rank < program->ranks; ++rank)
-    ranks.push_back(std::make_unique<Rank>(*program, rank));
-  collectives = makeCollectives();
+    ranks.push_back(std::make_unique<Rank>(*program, rank, threadCount));
+  makeCollectives(threadCount);
   for (std::unique_ptr<Rank> &rank : ranks)
     rank->bind(kernels, calls, collectives, scratchBytes, engine);
   fillInitialValues();
+  startThreads(streams, options.threads_per_rank);
+}
+
+/// The compute stream, and those that have commands.
+std::vector<uint32_t> Session::usedStreams() const {
+  std::set<uint32_t> used = {0};
+  for (const Command &command : program->commands)
+    used.insert(command.stream);
+  return {used.begin(), used.end()};
+}
+
+void Session::startThreads(const std::vector<uint32_t> &streams,
+                           uint32_t libraryThreads) {
   try {
     for (uint32_t rank = 0; rank < program->ranks; ++rank)
-      threads.emplace_back(&Session::threadMain, this, rank,
-                           options.threads_per_rank);
+      for (uint32_t stream : streams)
+        threads.emplace_back(&Session::threadMain, this, rank, stream,
+                             libraryThreads);
   } catch (...) {
     endThreads();
     throw;
@@ -125,27 +142,56 @@ void Session::prepareCalls(uint32_t threadCount) {
     std::rethrow_exception(failure);
 }
 
-std::vector<Collective> Session::makeCollectives() const {
-  std::vector<Collective> result;
-  for (const Command &command : program->commands) {
-    if (!command.isCollective())
-      continue;
-    std::vector<CollectivePiece> pieces;
-    for (const Piece &piece : command.pieces) {
-      CollectivePiece bound{program->buffers[piece.source].dtype,
-                            piece.elements,
-                            piece.chunk,
-                            {},
-                            {}};
-      for (const std::unique_ptr<Rank> &rank : ranks) {
-        bound.sources.push_back(rank->address(piece.source));
-        bound.targets.push_back(rank->address(piece.target));
-      }
-      pieces.push_back(std::move(bound));
-    }
-    result.emplace_back(command.op, command.average, std::move(pieces));
+std::deque<Barrier> &Session::barriersOf(const Command &command,
+                                         uint32_t threadCount) {
+  std::deque<Barrier> &result = barriers[{command.stream, command.axes}];
+  if (result.empty()) {
+    uint32_t size = program->grid.groupSize(command.axes);
+    for (uint32_t group = 0; group < program->ranks / size; ++group)
+      result.emplace_back(size, threadCount);
   }
   return result;
+}
+
+std::vector<CollectivePiece>
+Session::piecesOf(const Command &command,
+                  const std::vector<uint32_t> &group) const {
+  std::vector<CollectivePiece> pieces;
+  for (const Piece &piece : command.pieces) {
+    CollectivePiece bound{program->buffers[piece.source].dtype,
+                          piece.elements,
+                          piece.chunk,
+                          {},
+                          {}};
+    for (uint32_t rank : group) {
+      bound.sources.push_back(ranks[rank]->address(piece.source));
+      bound.targets.push_back(ranks[rank]->address(piece.target));
+    }
+    pieces.push_back(std::move(bound));
+  }
+  return pieces;
+}
+
+void Session::makeCollectives(uint32_t threadCount) {
+  collectives.resize(program->commands.size());
+  for (size_t index = 0; index < collectives.size(); ++index) {
+    const Command &command = program->commands[index];
+    if (!command.isCollective())
+      continue;
+    auto made = std::make_unique<GroupedCollective>();
+    made->places.resize(program->ranks);
+    std::deque<Barrier> &groupBarriers = barriersOf(command, threadCount);
+    for (const std::vector<uint32_t> &group :
+         program->grid.groups(command.axes)) {
+      uint32_t number = made->groups.size();
+      made->groups.emplace_back(command.op, command.average,
+                                piecesOf(command, group),
+                                groupBarriers[number]);
+      for (uint32_t position = 0; position < group.size(); ++position)
+        made->places[group[position]] = {number, position};
+    }
+    collectives[index] = std::move(made);
+  }
 }
 
 void Session::recordError(const std::string &message) {
@@ -154,18 +200,22 @@ void Session::recordError(const std::string &message) {
     if (error.empty())
       error = message;
   }
-  barrier.abort();
+  for (auto &[communicator, groups] : barriers)
+    for (Barrier &barrier : groups)
+      barrier.abort();
+  for (std::unique_ptr<Rank> &rank : ranks)
+    rank->abort();
 }
 
-void Session::runRank(uint32_t rank) {
+void Session::runStream(uint32_t rank, uint32_t stream) {
   auto failed = [&](const std::string &what) {
     recordError("rank " + std::to_string(rank) + ", " +
-                commandText(*program, ranks[rank]->current) + ": " + what);
+                commandText(*program, ranks[rank]->current(stream)) + ": " +
+                what);
   };
   try {
-    if (poison)
-      ranks[rank]->poisonUnwritten();
-    ranks[rank]->run(barrier, poison);
+    // Events compare for equality, so the number may wrap around.
+    ranks[rank]->run(stream, uint32_t(stepNumber), stepBegin, poison);
   } catch (const Aborted &) {
     // The rank that failed has said why.
   } catch (const dnnl::error &error) {
@@ -177,8 +227,9 @@ void Session::runRank(uint32_t rank) {
   }
 }
 
-void Session::threadMain(uint32_t rank, uint32_t threadCount) {
-  setThreads(threadCount);
+void Session::threadMain(uint32_t rank, uint32_t stream,
+                         uint32_t libraryThreads) {
+  setThreads(libraryThreads);
   for (uint64_t done = 0;; ++done) {
     {
       std::unique_lock<std::mutex> lock(mutex);
@@ -186,7 +237,7 @@ void Session::threadMain(uint32_t rank, uint32_t threadCount) {
       if (ending)
         return;
     }
-    runRank(rank);
+    runStream(rank, stream);
     std::lock_guard<std::mutex> lock(mutex);
     if (--running == 0)
       stepEnds.notify_all();
@@ -212,57 +263,64 @@ void Session::step() {
   if (!error.empty())
     fail(ZRT_ERROR_EXECUTION, "an earlier step failed: ", error);
   checkInputsSet();
-  auto begin = std::chrono::steady_clock::now();
+  if (poison) // before any stream of any rank writes
+    for (std::unique_ptr<Rank> &rank : ranks)
+      rank->poisonUnwritten();
+  Clock::time_point begin = Clock::now();
   {
     std::unique_lock<std::mutex> lock(mutex);
-    running = program->ranks;
+    running = threads.size();
+    stepBegin = begin;
     ++stepNumber;
     stepBegins.notify_all();
     stepEnds.wait(lock, [&] { return running == 0; });
   }
-  std::chrono::duration<double, std::milli> time =
-      std::chrono::steady_clock::now() - begin;
+  std::chrono::duration<double, std::milli> time = Clock::now() - begin;
   std::fill(inputSet.begin(), inputSet.end(), false);
   if (!error.empty())
     fail(ZRT_ERROR_EXECUTION, error);
+  for (std::unique_ptr<Rank> &rank : ranks)
+    rank->countTail();
   stepMs += time.count();
   ++steps;
+  everStepped = true;
   if (check)
     checkState();
 }
 
+static double toMs(int64_t nanoseconds) { return double(nanoseconds) * 1e-6; }
+
 zrt_counters Session::counters() const {
   zrt_counters result = {};
   result.steps = steps;
-  size_t nextCollective = 0;
   double count = program->ranks;
   for (size_t index = 0; index < program->commands.size(); ++index) {
     const Command &command = program->commands[index];
     double ms = 0;
     for (const std::unique_ptr<Rank> &rank : ranks)
-      ms += double(rank->nanoseconds[index]) * 1e-6 / count;
+      ms += toMs(rank->commandTime(index)) / count;
     if (command.isCollective()) {
-      const Collective &collective = collectives[nextCollective++];
       size_t kind = command.op - fb::Op_AllGather;
       result.comm_bytes_times_ranks[kind] +=
-          steps * collective.bytesTimesRanks();
+          steps * program->sentBytesTimesRanks(command);
       result.comm_padding_bytes_times_ranks[kind] +=
-          steps * collective.paddingBytesTimesRanks();
-      result.exposed_comm_ms += ms;
+          steps * program->sentPaddingTimesRanks(command);
+      result.comm_ms += ms;
     } else {
       (command.op == fb::Op_Call ? result.library_ms : result.kernel_ms) += ms;
     }
   }
   for (const std::unique_ptr<Rank> &rank : ranks) {
-    result.gathered_peak_bytes =
-        std::max(result.gathered_peak_bytes, rank->gatheredPeak());
+    result.exposed_comm_ms += toMs(rank->exposedTime()) / count;
+    std::vector<uint64_t> byArena = rank->touched();
     uint64_t touched[ZRT_NUM_SPACES] = {};
     for (size_t arena = 0; arena < program->arenas.size(); ++arena)
-      touched[program->arenas[arena].space] += rank->touched()[arena];
+      touched[program->arenas[arena].space] += byArena[arena];
     for (size_t space = 0; space < ZRT_NUM_SPACES; ++space)
       result.peak_bytes[space] =
           std::max(result.peak_bytes[space], touched[space]);
   }
+  result.gathered_peak_bytes = everStepped ? gatheredPeak(*program) : 0;
   result.library_workspace_bytes = scratchBytes;
   result.step_ms = stepMs;
   return result;
@@ -272,16 +330,34 @@ void Session::resetCounters() {
   steps = 0;
   stepMs = 0;
   for (std::unique_ptr<Rank> &rank : ranks)
-    std::fill(rank->nanoseconds.begin(), rank->nanoseconds.end(), 0);
+    rank->resetTimes();
+}
+
+const Rank &Session::rankAt(uint32_t rank) const {
+  if (rank >= ranks.size())
+    fail(ZRT_ERROR_ARGUMENT, "rank ", rank, " of ", ranks.size());
+  return *ranks[rank];
+}
+
+void Session::checkRoom(uint64_t count) const {
+  if (count != program->commands.size())
+    fail(ZRT_ERROR_ARGUMENT, "room for ", count, " times; the program has ",
+         program->commands.size(), " commands");
 }
 
 void Session::commandMs(uint32_t rank, double *ms, uint64_t count) const {
-  if (rank >= ranks.size())
-    fail(ZRT_ERROR_ARGUMENT, "rank ", rank, " of ", ranks.size());
-  const std::vector<uint64_t> &times = ranks[rank]->nanoseconds;
-  if (count != times.size())
-    fail(ZRT_ERROR_ARGUMENT, "room for ", count, " times; the program has ",
-         times.size(), " commands");
-  std::transform(times.begin(), times.end(), ms,
-                 [](uint64_t time) { return double(time) * 1e-6; });
+  const Rank &from = rankAt(rank);
+  checkRoom(count);
+  for (size_t index = 0; index < count; ++index)
+    ms[index] = toMs(from.commandTime(index));
+}
+
+void Session::spans(uint32_t rank, zrt_span *spans, uint64_t count) const {
+  const Rank &from = rankAt(rank);
+  checkRoom(count);
+  std::transform(
+      from.lastSpans().begin(), from.lastSpans().end(), spans,
+      [](const Span &span) {
+        return zrt_span{toMs(span.start), toMs(span.end), toMs(span.waited)};
+      });
 }

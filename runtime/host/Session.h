@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Ranks are threads that live as long as the session. Between steps they sleep
-// and the caller's thread may touch all memory; the mutex orders the two.
+// A rank is one thread for each stream that has commands; they live as long as
+// the session. Between steps they sleep and the caller's thread may touch all
+// memory; the mutex orders the two.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +16,6 @@
 #define ZERO_RT_HOST_SESSION_H
 
 #include "runtime/comm/Barrier.h"
-#include "runtime/comm/Collective.h"
 #include "runtime/core/KernelLibrary.h"
 #include "runtime/core/Memory.h"
 #include "runtime/core/Program.h"
@@ -24,6 +24,8 @@
 #include "zero-rt/zero-rt.h"
 
 #include <condition_variable>
+#include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -49,40 +51,55 @@ public:
   zrt_counters counters() const;
   void resetCounters();
   void commandMs(uint32_t rank, double *ms, uint64_t count) const;
+  void spans(uint32_t rank, zrt_span *spans, uint64_t count) const;
 
 private:
   void prepareCalls(uint32_t threadCount);
-  std::vector<Collective> makeCollectives() const;
+  std::vector<uint32_t> usedStreams() const;
+  void makeCollectives(uint32_t threadCount);
+  std::vector<CollectivePiece>
+  piecesOf(const Command &command, const std::vector<uint32_t> &group) const;
+  std::deque<Barrier> &barriersOf(const Command &command, uint32_t threadCount);
+  void startThreads(const std::vector<uint32_t> &streams,
+                    uint32_t libraryThreads);
   void fillInitialValues();
   void checkInputsSet();
   void checkState() const;
   void checkPadding(const Parameter &parameter) const;
-  void checkReplicas(const std::string &what, uint32_t buffer,
-                     uint64_t bytes) const;
+  void checkReplicas(const std::string &what, uint32_t buffer, uint64_t bytes,
+                     bool sharded) const;
+  const Rank &rankAt(uint32_t rank) const;
+  void checkRoom(uint64_t count) const;
   void endThreads();
-  void runRank(uint32_t rank);
-  void threadMain(uint32_t rank, uint32_t threadCount);
+  void runStream(uint32_t rank, uint32_t stream);
+  void threadMain(uint32_t rank, uint32_t stream, uint32_t libraryThreads);
   void recordError(const std::string &message);
 
   std::shared_ptr<const Program> program;
   bool check, poison;
   KernelLibrary kernels;
   dnnl::engine engine;
-  Barrier barrier;
+  /// A communicator: the groups' barriers of the collectives of one stream over
+  /// the same axes.
+  std::map<std::pair<uint32_t, std::vector<uint32_t>>, std::deque<Barrier>>
+      barriers;
   /// By command; empty where the command is no call.
   std::vector<std::shared_ptr<const LibraryCall>> calls;
   uint64_t scratchBytes = 0;
-  std::vector<Collective> collectives;
+  /// By command; empty where the command is no collective.
+  std::vector<std::unique_ptr<GroupedCollective>> collectives;
   std::vector<std::unique_ptr<Rank>> ranks;
   std::vector<bool> parameterSet;
   std::vector<bool> inputSet; // [input * ranks + rank]
   uint64_t steps = 0;
   double stepMs = 0;
+  bool everStepped = false;
 
   // The caller starts a step by its number and waits until no rank runs.
   std::mutex mutex;
   std::condition_variable stepBegins, stepEnds;
   uint64_t stepNumber = 0;
+  Clock::time_point stepBegin;
   uint32_t running = 0;
   bool ending = false;
   std::string error; // the first; stays

@@ -108,9 +108,10 @@ void Session::setParameter(uint32_t index, const void *data, uint64_t bytes) {
   const auto *from = static_cast<const uint8_t *>(data);
   for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
     uint8_t *to = ranks[rank]->address(parameter.buffer);
-    uint64_t held = parameter.shardBytes(rank);
+    uint32_t shard = program->grid.shardOf(rank);
+    uint64_t held = parameter.shardBytes(shard);
     if (held)
-      std::memcpy(to, from + parameter.shardBegin(rank), held);
+      std::memcpy(to, from + parameter.shardBegin(shard), held);
     std::memset(to + held, 0, program->buffers[parameter.buffer].bytes - held);
     ranks[rank]->touch(parameter.buffer);
   }
@@ -139,8 +140,8 @@ void Session::getParameter(uint32_t index, void *data, uint64_t bytes) const {
       return averageRanks(ranks, parameter, static_cast<double *>(data));
   }
   auto *to = static_cast<uint8_t *>(data);
-  // A replicated parameter is read from rank 0.
-  uint32_t count = parameter.sharded ? ranks.size() : 1;
+  // The first ranks hold a shard each; a replicated one is read from rank 0.
+  uint32_t count = parameter.sharded ? program->grid.shards() : 1;
   for (uint32_t rank = 0; rank < count; ++rank)
     if (uint64_t held = parameter.shardBytes(rank))
       std::memcpy(to + parameter.shardBegin(rank),
@@ -218,7 +219,8 @@ void Session::checkPadding(const Parameter &parameter) const {
   uint64_t bytes = program->buffers[parameter.buffer].bytes;
   for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
     const uint8_t *data = ranks[rank]->address(parameter.buffer);
-    for (uint64_t at = parameter.shardBytes(rank); at < bytes; ++at)
+    uint64_t held = parameter.shardBytes(program->grid.shardOf(rank));
+    for (uint64_t at = held; at < bytes; ++at)
       if (data[at])
         fail(ZRT_ERROR_EXECUTION, "check: padding of parameter ",
              parameter.name, " on rank ", rank, " is not zero (byte ", at, ")");
@@ -226,25 +228,30 @@ void Session::checkPadding(const Parameter &parameter) const {
 }
 
 void Session::checkReplicas(const std::string &what, uint32_t buffer,
-                            uint64_t bytes) const {
-  for (uint32_t rank = 1; bytes && rank < ranks.size(); ++rank)
-    if (std::memcmp(ranks[0]->address(buffer), ranks[rank]->address(buffer),
+                            uint64_t bytes, bool sharded) const {
+  for (uint32_t rank = 1; bytes && rank < ranks.size(); ++rank) {
+    uint32_t first = sharded ? program->grid.shardOf(rank) : 0;
+    if (std::memcmp(ranks[first]->address(buffer), ranks[rank]->address(buffer),
                     bytes))
-      fail(ZRT_ERROR_EXECUTION, "check: ", what, " differs between rank 0 and ",
-           rank);
+      fail(ZRT_ERROR_EXECUTION, "check: ", what, " differs between rank ",
+           first, " and ", rank);
+  }
 }
 
 void Session::checkState() const {
   for (const Parameter &parameter : program->parameters) {
     checkPadding(parameter);
-    if (!parameter.sharded && parameter.role != fb::ParamRole_Buffer)
+    if (parameter.role != fb::ParamRole_Buffer)
       checkReplicas("parameter " + parameter.name, parameter.buffer,
-                    parameter.bytes);
+                    parameter.sharded ? program->buffers[parameter.buffer].bytes
+                                      : parameter.bytes,
+                    parameter.sharded);
   }
   for (const Output &output : program->outputs) {
     const Buffer &buffer = program->buffers[output.buffer];
     if (output.across == fb::AcrossRanks_Same)
       checkReplicas("output " + output.name, output.buffer,
-                    output.elements * elementBytes(buffer.dtype));
+                    output.elements * elementBytes(buffer.dtype),
+                    /*sharded=*/false);
   }
 }

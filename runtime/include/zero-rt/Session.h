@@ -18,6 +18,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 // Inside the library zrt::Program is another class: these have other symbols.
 namespace zrt {
@@ -81,6 +82,16 @@ public:
     zrt_program_get_command(get(), index, &result);
     return result;
   }
+  /// "compute", "all_gather", ... of a stream below info().num_streams.
+  std::string streamName(uint32_t stream) const {
+    const char *name = zrt_program_stream_name(get(), stream);
+    return name ? name : "";
+  }
+  /// Device memory of one rank at each command; see zrt_program_memory.
+  Status memory(std::vector<zrt_memory> &memory) const {
+    memory.resize(info().num_commands);
+    return zrt_program_memory(get(), memory.data(), memory.size());
+  }
   int64_t findParameter(const std::string &name) const {
     return zrt_program_find_parameter(get(), name.c_str());
   }
@@ -110,6 +121,7 @@ public:
     zrt_session *created = nullptr;
     zrt_status code = zrt_session_create(program.get(), options, &created);
     handle.reset(created);
+    commands = program.info().num_commands;
     return code;
   }
 
@@ -135,6 +147,11 @@ public:
     zrt_session_get_counters(get(), &result);
     return result;
   }
+  /// When each command ran in the last step on a rank; see zrt_session_spans.
+  Status spans(uint32_t rank, std::vector<zrt_span> &spans) const {
+    spans.resize(commands);
+    return zrt_session_spans(get(), rank, spans.data(), spans.size());
+  }
   void resetCounters() { zrt_session_reset_counters(get()); }
 
   zrt_session *get() const { return handle.get(); }
@@ -146,6 +163,7 @@ private:
     }
   };
   std::unique_ptr<zrt_session, Destroy> handle;
+  uint32_t commands = 0;
 };
 
 } // namespace api

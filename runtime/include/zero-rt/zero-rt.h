@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The runtime loads a program (a .zplan file), checks it, and executes its
-// steps on N ranks. On the host a rank is a thread of this process.
+// steps on N ranks. On the host a rank is a thread of this process for compute
+// and one more for each further stream of the program, so that collectives run
+// beside compute.
 //
 //   zrt_program *program;
 //   zrt_session *session;
@@ -152,8 +154,13 @@ typedef struct zrt_program_info {
   uint32_t num_arenas;
   uint32_t num_commands;
   int64_t samples_per_rank;
-  double flops_per_rank; ///< of matrix products and convolutions, one step
-  uint64_t window_bytes; ///< most gathered parameters alive at once
+  double flops_per_rank;  ///< of matrix products and convolutions, one step
+  uint64_t window_bytes;  ///< most gathered parameters alive at once
+  uint32_t num_streams;   ///< stream 0 is compute
+  uint32_t shards;        ///< ranks on the grid's last axis: parts of a tensor
+  double planned_step_ms; ///< as simulated; -1 if not
+  int64_t budget_bytes;   ///< device memory it was planned for; -1: any
+  uint64_t lower_bound_bytes; ///< most bytes alive at once in the device arena
 } zrt_program_info;
 
 typedef struct zrt_parameter_info {
@@ -206,6 +213,12 @@ typedef struct zrt_command_info {
   const char *op;       ///< "launch", "call", "all_gather", ...
   const char *callee;   ///< kernel or library function, or ""
   const char *location; ///< place in the model, or ""
+  const char *label;    ///< for people: with the parameter or layer; or ""
+  uint32_t stream;      ///< 0 is compute
+  /// Of a collective: as in zrt_counters, for one execution.
+  uint64_t comm_bytes_times_ranks;
+  double planned_start_ms; ///< from the start of the step; -1: not simulated
+  double planned_ms;       ///< how long it takes; -1: not simulated
 } zrt_command_info;
 
 zrt_status zrt_program_get_info(const zrt_program *program,
@@ -220,6 +233,10 @@ zrt_status zrt_program_get_arena(const zrt_program *program, uint32_t index,
                                  zrt_arena_info *info);
 zrt_status zrt_program_get_command(const zrt_program *program, uint32_t index,
                                    zrt_command_info *info);
+
+/// Name of a stream: "compute", "all_gather", ...; NULL beyond num_streams.
+const char *zrt_program_stream_name(const zrt_program *program,
+                                    uint32_t stream);
 
 /// Index of a name, or -1. Parameters are also found by their tied names.
 int64_t zrt_program_find_parameter(const zrt_program *program,
@@ -236,6 +253,17 @@ uint64_t zrt_program_planned_bytes(const zrt_program *program, zrt_space space);
 /// bytes of the model.
 uint64_t zrt_program_kind_bytes(const zrt_program *program, zrt_kind kind,
                                 uint64_t *padding_times_ranks);
+
+/// Bytes by zrt_kind.
+typedef struct zrt_memory {
+  uint64_t bytes[ZRT_NUM_KINDS];
+} zrt_memory;
+
+/// Device memory of one rank that is alive at each command, by the order of the
+/// commands; storage shared by two buffers counts once. `count` must be the
+/// program's num_commands.
+zrt_status zrt_program_memory(const zrt_program *program, zrt_memory *memory,
+                              size_t count);
 
 //===----------------------------------------------------------------------===//
 // Sessions: N ranks with their memory.
@@ -256,12 +284,13 @@ typedef struct zrt_session_options {
 #define ZRT_ALL_RANKS (-1)
 
 /// Allocates the arenas of all ranks, loads the kernels, prepares the library
-/// calls and starts the rank threads. Parameters with init ZEROS or ONES get
+/// calls and starts the threads: for each rank one for each stream that has
+/// commands. They sleep while they wait. Parameters with init ZEROS or ONES get
 /// their value. `options` may be NULL.
 zrt_status zrt_session_create(const zrt_program *program,
                               const zrt_session_options *options,
                               zrt_session **session);
-/// Ends the rank threads and frees the memory. Accepts NULL.
+/// Ends the threads and frees the memory. Accepts NULL.
 void zrt_session_destroy(zrt_session *session);
 
 /// Sets a whole logical tensor; shards are cut and padded with zeros here.
@@ -279,7 +308,9 @@ zrt_status zrt_session_get_parameter(const zrt_session *session, uint32_t index,
 zrt_status zrt_session_set_input(zrt_session *session, uint32_t index, int rank,
                                  const void *data, size_t bytes);
 
-/// Runs the program once on all ranks and waits for it. If a rank fails, all
+/// Runs the program once on all ranks and waits for all its streams. Commands
+/// of one stream run in the program's order, each after the events that it
+/// waits for; streams run side by side. If a rank fails on any stream, all
 /// stop, the first error is reported with rank and place, and the session
 /// refuses further steps: its state may be half updated.
 zrt_status zrt_session_step(zrt_session *session);
@@ -309,19 +340,34 @@ typedef struct zrt_counters {
   uint64_t gathered_peak_bytes;
   /// Scratch memory of library calls, of one rank; not in peak_bytes.
   uint64_t library_workspace_bytes;
-  double step_ms;         ///< wall-clock time of the steps
-  double exposed_comm_ms; ///< spent inside collectives, mean over ranks
-  double library_ms;      ///< in library calls, mean over ranks
-  double kernel_ms;       ///< in kernels, copies and fills, mean over ranks
+  double step_ms; ///< wall-clock time of the steps
+  /// The compute stream stood still for other streams, or was inside a
+  /// collective of its own; mean over ranks.
+  double exposed_comm_ms;
+  double library_ms; ///< in library calls, mean over ranks
+  double kernel_ms;  ///< in kernels, copies and fills, mean over ranks
+  double comm_ms;    ///< in collectives on any stream, mean over ranks
 } zrt_counters;
 
 zrt_status zrt_session_get_counters(const zrt_session *session,
                                     zrt_counters *counters);
 zrt_status zrt_session_reset_counters(zrt_session *session);
-/// Time of each command on a rank since the counters were reset: `count` must
-/// be the program's num_commands.
+/// Time of each command on a rank, without waiting for events, since the
+/// counters were reset: `count` must be the program's num_commands.
 zrt_status zrt_session_command_ms(const zrt_session *session, uint32_t rank,
                                   double *ms, size_t count);
+
+/// When a command ran in the last step, in milliseconds from the step's start
+/// (monotonic clock, the same start for all ranks). Before `start_ms` its
+/// stream stood waiting for events for `waited_ms`.
+typedef struct zrt_span {
+  double start_ms, end_ms, waited_ms;
+} zrt_span;
+
+/// The spans of the last step on a rank, by command: `count` must be the
+/// program's num_commands. All zero before the first step.
+zrt_status zrt_session_spans(const zrt_session *session, uint32_t rank,
+                             zrt_span *spans, size_t count);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,46 @@
+//===- Grid.h - How ranks are arranged ------------------------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Ranks on a grid [A, B, ..., S], row-major: rank = ((a * B + b) * ...) * S +
+// s. State is sharded over the last axis and replicated over the others.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_RT_CORE_GRID_H
+#define ZERO_RT_CORE_GRID_H
+
+#include <cstdint>
+#include <vector>
+
+namespace zrt {
+
+class Grid {
+public:
+  /// `shape` has at least one axis, all of at least 1.
+  explicit Grid(std::vector<uint32_t> shape = {1}) : shape(std::move(shape)) {}
+
+  uint32_t axes() const { return shape.size(); }
+  /// Parts of a sharded tensor.
+  uint32_t shards() const { return shape.back(); }
+  /// The part that a rank holds: its coordinate on the last axis.
+  uint32_t shardOf(uint32_t rank) const { return rank % shards(); }
+
+  /// Ranks in one group of a collective over `axes`; no axes mean all.
+  uint32_t groupSize(const std::vector<uint32_t> &axes) const;
+  /// The groups of a collective: ranks that differ only in `axes`. Within a
+  /// group ranks ascend, which is the order of its reductions.
+  std::vector<std::vector<uint32_t>>
+  groups(const std::vector<uint32_t> &axes) const;
+
+private:
+  std::vector<uint32_t> shape;
+};
+
+} // namespace zrt
+
+#endif // ZERO_RT_CORE_GRID_H
