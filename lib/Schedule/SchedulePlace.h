@@ -1,0 +1,120 @@
+//===- SchedulePlace.h - Starts and waits of collectives --------*- C++ -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Once the order of compute, the buckets and the dropped gathers are decided:
+// places starts and waits under a limit of memory. See docs/scheduling.md.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_LIB_SCHEDULE_SCHEDULEPLACE_H
+#define ZERO_LIB_SCHEDULE_SCHEDULEPLACE_H
+
+#include "zero/Cost/StepGraph.h"
+
+namespace mlir::zero {
+
+/// What is decided before collectives are placed.
+struct Decisions {
+  std::vector<int32_t> order; ///< tasks of the compute channel
+  std::vector<std::vector<int32_t>> buckets;
+  std::vector<int32_t> dropped;
+};
+
+/// Lists of numbers, one per node, in one array.
+struct NodeLists {
+  std::vector<int32_t> begin, items;
+
+  llvm::ArrayRef<int32_t> operator[](int32_t node) const {
+    return llvm::ArrayRef<int32_t>(items).slice(begin[node],
+                                                begin[node + 1] - begin[node]);
+  }
+  /// From pairs (node, item).
+  void assign(int32_t numNodes,
+              llvm::ArrayRef<std::pair<int32_t, int32_t>> pairs);
+};
+
+/// A step under decisions. Nodes are the compute tasks, in their order, and
+/// then the collectives, a bucket being one.
+struct Problem {
+  Problem(const StepGraph &graph, Decisions decisions);
+
+  bool isFetch(int32_t node) const {
+    return fetch[node - numCompute] && deadline[node - numCompute] < numCompute;
+  }
+
+  /// `buffer` is alive no earlier than `node` starts.
+  bool isBornBy(int32_t buffer, int32_t node) const {
+    return firstUser[buffer] == node;
+  }
+
+  const StepGraph &graph;
+  Decisions decisions;
+  bool valid = true; ///< false: a bucket or the order contradicts a dependence
+  int32_t numCompute = 0, numNodes = 0;
+  std::vector<int32_t> task;   ///< by node; of a bucket: its first member
+  std::vector<int32_t> nodeOf; ///< by task; -1 if dropped
+  std::vector<int32_t> channel;
+  std::vector<double> seconds;
+  NodeLists next, previous; ///< dependences
+  NodeLists uses;           ///< buffers, each once
+  std::vector<int32_t> numUses;  ///< by buffer
+  /// By buffer, the node that writes it first; -1 if it is alive from the
+  /// beginning.
+  std::vector<int32_t> firstUser;
+  std::vector<int32_t> outside;  ///< buffers alive from the beginning
+  std::vector<double> idealTime; ///< by place in the order, nothing stalls
+  /// By collective: brings data to where it is used (an all-gather), or takes
+  /// it away (a reduction).
+  std::vector<bool> fetch;
+  /// By collective: first place in the order before which it may start, and the
+  /// one before which it must be complete; `numCompute` is the end.
+  std::vector<int32_t> ready, deadline;
+  /// By channel, the collectives that fetch in the order of their need.
+  std::vector<std::vector<int32_t>> fetches;
+
+private:
+  void makeNodes();
+  void makeDependences();
+  void makeWindows();
+};
+
+/// How to place.
+struct PlacePolicy {
+  int64_t limit = 0;  ///< most bytes alive
+  bool serial = false; ///< overlap nothing
+  /// How many times the time a gather needs it may start ahead of its latest
+  /// start; negative for as early as memory allows.
+  double lead = 0;
+  /// A gather whose time has come makes compute wait for a reduction that
+  /// holds the memory it needs.
+  bool fetchFirst = false;
+};
+
+/// A program and what it does.
+struct Placement {
+  bool feasible = false;
+  Schedule schedule;
+  double seconds = 0;
+  int64_t peakBytes = 0;
+};
+
+/// Most bytes alive by place if nothing overlaps: 2p for the gap before the
+/// p-th compute task, 2p + 1 for the task. The least memory at every place.
+std::vector<int64_t> leastMemory(const Problem &problem);
+
+/// Places all collectives. `least` is `leastMemory(problem)`.
+Placement place(const Problem &problem, llvm::ArrayRef<int64_t> least,
+                const PlacePolicy &policy);
+
+/// Delays starts of gathers and advances waits for reductions as far as no time
+/// changes: the least memory of the same timing.
+void delayStarts(const StepGraph &graph, Schedule &schedule);
+
+} // namespace mlir::zero
+
+#endif // ZERO_LIB_SCHEDULE_SCHEDULEPLACE_H
