@@ -116,10 +116,31 @@ LogicalResult DispatchOp::verifySymbolUses(SymbolTableCollection &symbols) {
 // Program and memory
 //===----------------------------------------------------------------------===//
 
+SmallVector<int64_t> ProgramOp::getGridShape() {
+  if (std::optional<ArrayRef<int64_t>> grid = getGrid())
+    return SmallVector<int64_t>(*grid);
+  return {static_cast<int64_t>(getRanks())};
+}
+
+int64_t ProgramOp::getGroupSize(ArrayRef<int64_t> axes) {
+  if (axes.empty())
+    return getRanks();
+  SmallVector<int64_t> shape = getGridShape();
+  int64_t size = 1;
+  for (int64_t axis : axes)
+    size *= shape[axis];
+  return size;
+}
+
 LogicalResult ProgramOp::verify() {
   int64_t ranks = getRanks();
   if (ranks < 1)
     return emitOpError() << "has " << ranks << " ranks, but needs at least one";
+  SmallVector<int64_t> grid = getGridShape();
+  if (grid.empty() || llvm::any_of(grid, [](int64_t n) { return n < 1; }) ||
+      ShapedType::getNumElements(grid) != ranks)
+    return emitOpError() << "has a grid of [" << grid << "] for " << ranks
+                         << " ranks; its axes must multiply to them";
   for (Operation &op : getBody().front())
     if (!isa<PlanDialect>(op.getDialect()))
       return emitOpError() << "holds '" << op.getName()
@@ -195,7 +216,7 @@ LogicalResult ViewOp::verify() {
     return emitOpError("has a negative offset");
   auto program = cast<ProgramOp>((*this)->getParentOp());
   int64_t end =
-      offset + (program.getRanks() - 1) * rankStride + extent(result, strides);
+      offset + (program.getShards() - 1) * rankStride + extent(result, strides);
   int64_t available = storageElements(getSource());
   if (available >= 0 && end > available)
     return emitOpError() << "reaches element " << end << " of " << available;
@@ -224,9 +245,9 @@ LogicalResult ParameterOp::verify() {
     return emitOpError() << "holds shards of type " << type
                          << " of another shape than the logical one";
   auto program = cast<ProgramOp>((*this)->getParentOp());
-  if (type.getDimSize(0) * static_cast<int64_t>(program.getRanks()) < shape[0])
+  if (type.getDimSize(0) * program.getShards() < shape[0])
     return emitOpError() << "has shards of " << type.getDimSize(0)
-                         << " rows on " << program.getRanks()
+                         << " rows on " << program.getShards()
                          << " ranks, which do not cover " << shape[0];
   return success();
 }
@@ -313,12 +334,18 @@ static LogicalResult verifyCollective(OpTy op) {
            << " targets, " << op.getElements().size() << " element counts and "
            << op.getChunks().size() << " chunks";
   auto program = cast<ProgramOp>(op->getParentOp());
+  ArrayRef<int64_t> axes = op.getAxes().value_or(ArrayRef<int64_t>());
+  int64_t numAxes = program.getGridShape().size();
+  for (auto [i, axis] : llvm::enumerate(axes))
+    if (axis < 0 || axis >= numAxes || (i > 0 && axis <= axes[i - 1]))
+      return op.emitOpError() << "spans axes [" << axes << "] of a grid of "
+                              << numAxes << " axes; expected them ascending";
+  int64_t ranks = program.getGroupSize(axes);
   for (auto [elements, chunk] : llvm::zip(op.getElements(), op.getChunks()))
-    if (chunk < 0 ||
-        chunk * static_cast<int64_t>(program.getRanks()) < elements)
+    if (chunk < 0 || chunk * ranks < elements)
       return op.emitOpError()
              << "has chunks of " << chunk << " elements, which do not cover "
-             << elements << " on " << program.getRanks() << " ranks";
+             << elements << " on " << ranks << " ranks";
   return success();
 }
 LogicalResult AllGatherOp::verify() { return verifyCollective(*this); }

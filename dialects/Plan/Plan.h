@@ -26,6 +26,13 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace mlir::plan {
+
+/// Name of the stream that commands without one run on.
+constexpr llvm::StringLiteral kComputeStream = "compute";
+
+} // namespace mlir::plan
+
 #include "dialects/Plan/PlanDialect.h.inc"
 #include "dialects/Plan/PlanEnums.h.inc"
 #include "dialects/Plan/PlanInterfaces.h.inc"

@@ -215,33 +215,61 @@ def Plan_ProgramOp : Plan_Op<"program", [
     }
     ```
 
+    `grid` is the shape of the ranks where it has more than one axis, row-major:
+    state is sharded over the last axis and replicated over the others.
     `window`, set by `plan-allocate`, is the most bytes of gathered parameters
-    that are alive at one time.
+    that are alive at one time. `budget` is the device memory that the program
+    was made for. `order` is a fingerprint of the collectives of each stream, in
+    order: ranks that run programs of one fingerprint cannot deadlock.
 
-    Constraints: at least one rank; the body holds plan ops only.
+    ```mlir
+    plan.program @step ranks(32) grid [4, 8] budget(80000000000) { ... }
+    ```
+
+    Constraints: at least one rank; the grid's axes multiply to the ranks; the
+    body holds plan ops only.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$ranks,
-                       OptionalAttr<I64Attr>:$window);
+                       OptionalAttr<DenseI64ArrayAttr>:$grid,
+                       OptionalAttr<I64Attr>:$window,
+                       OptionalAttr<I64Attr>:$budget,
+                       OptionalAttr<I64Attr>:$order);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat =
-    "$sym_name `ranks` `(` $ranks `)` (`window` `(` $window^ `)`)? attr-dict-with-keyword $body";
+  let assemblyFormat = [{
+    $sym_name `ranks` `(` $ranks `)` (`grid` $grid^)?
+    (`window` `(` $window^ `)`)? (`budget` `(` $budget^ `)`)?
+    (`order` `(` $order^ `)`)? attr-dict-with-keyword $body
+  }];
+  let extraClassDeclaration = [{
+    /// Sizes of the grid's axes: the ranks, where there is one axis.
+    ::llvm::SmallVector<int64_t> getGridShape();
+    /// Ranks that state is sharded over: the last axis.
+    int64_t getShards() { return getGridShape().back(); }
+    /// Ranks that a collective over `axes` (empty: all) spans.
+    int64_t getGroupSize(::llvm::ArrayRef<int64_t> axes);
+  }];
   let hasVerifier = 1;
 }
 
 def Plan_ArenaOp : Plan_Op<"arena", [HasParent<"ProgramOp">]> {
   let summary = "memory of one space, held for the whole run";
   let description = [{
-    `bytes` is what one rank holds; it is absent until `plan-allocate` has run.
+    `bytes` is what one rank holds and `lower_bound` the most bytes alive at one
+    time; both are absent until `plan-allocate` has run.
 
     ```mlir
-    %dev = plan.arena device bytes(86016)
+    %dev = plan.arena device bytes(86016) lower_bound(86000)
     ```
 
     Constraints: `bytes` is not negative.
   }];
-  let arguments = (ins Plan_SpaceAttr:$space, OptionalAttr<I64Attr>:$bytes);
+  let arguments = (ins Plan_SpaceAttr:$space, OptionalAttr<I64Attr>:$bytes,
+                       OptionalAttr<I64Attr>:$lower_bound);
   let results = (outs Plan_ArenaType:$arena);
-  let assemblyFormat = "$space (`bytes` `(` $bytes^ `)`)? attr-dict";
+  let assemblyFormat = [{
+    $space (`bytes` `(` $bytes^ `)`)? (`lower_bound` `(` $lower_bound^ `)`)?
+    attr-dict
+  }];
   let hasVerifier = 1;
 }
 
@@ -280,8 +308,8 @@ def Plan_BufferOp : Plan_Op<"buffer", [HasParent<"ProgramOp">]> {
 def Plan_ViewOp : Plan_Op<"view", [HasParent<"ProgramOp">, Pure]> {
   let summary = "another shape over a buffer";
   let description = [{
-    Starts `offset + rank * rank_stride` elements into the source. The result
-    may be strided (a transposed operand of a library call) and has no storage
+    Starts `offset + r * rank_stride` elements into the source, where r is the
+    rank's place on the last axis of the grid. The result may be strided (a transposed operand of a library call) and has no storage
     of its own.
 
     ```mlir
@@ -322,8 +350,9 @@ def Plan_ParameterOp : Plan_Op<"parameter", [HasParent<"ProgramOp">]> {
   let summary = "a named tensor that outlives the step";
   let description = [{
     Binds a name to the buffer that holds it between steps. `shape` is the
-    logical shape where the buffer holds a shard: rank r has rows
-    [r * rows of the buffer, …) of dimension 0, rows past the end are zero.
+    logical shape where the buffer holds a shard: the r-th rank of the grid's
+    last axis has rows [r * rows of the buffer, …) of dimension 0, rows past the
+    end are zero.
 
     ```mlir
     plan.parameter "fc2.weight" %s trained shape [10, 128] init("w.safetensors")
@@ -458,26 +487,36 @@ def Plan_CallOp : Plan_CallLike<"call"> {
   }];
 }
 
-// A collective over all ranks on a bucket of buffers.
-class Plan_Collective<string mnemonic> : Plan_Command<mnemonic> {
+// A collective over the ranks of some axes on a bucket of buffers.
+class Plan_Collective<string mnemonic>
+    : Plan_Command<mnemonic, [DeclareOpInterfaceMethods<Plan_CollectiveOpInterface>]> {
   let arguments = !con((ins Variadic<AnyStaticShapeMemRef>:$sources,
                             Variadic<AnyStaticShapeMemRef>:$targets,
                             UnitAttr:$average, DenseI64ArrayAttr:$elements,
-                            DenseI64ArrayAttr:$chunks), sync);
+                            DenseI64ArrayAttr:$chunks,
+                            OptionalAttr<DenseI64ArrayAttr>:$axes,
+                            OptionalAttr<StrAttr>:$label), sync);
   let assemblyFormat = [{ $sources `->` $targets (`average` $average^)?
-      `elements` $elements `chunks` $chunks }] # syncFormat #
+      `elements` $elements `chunks` $chunks (`axes` $axes^)?
+      (`label` `(` $label^ `)`)? }] # syncFormat #
     " `:` type($sources) `->` type($targets)";
   let hasVerifier = 1;
   code common = [{
+    `axes` are the axes of the program's grid that it spans, all if absent: the
+    ranks that agree on the other axes form a group each. `label` names what the
+    bucket holds, for people.
+
     Constraints: as many targets, `elements` and `chunks` as sources; a chunk is
-    not negative and chunks of all ranks cover the elements.
+    not negative and chunks of a group cover the elements; `axes` are axes of
+    the grid in ascending order.
   }];
 }
 
 def Plan_AllGatherOp : Plan_Collective<"all_gather"> {
   let summary = "every rank's chunks become the whole, on every rank";
   let description = [{
-    Rank r's source holds elements [r * chunk, (r + 1) * chunk) of `elements`.
+    The source of the r-th rank of a group holds elements
+    [r * chunk, (r + 1) * chunk) of `elements`.
 
     ```mlir
     plan.all_gather %s -> %w elements [1280] chunks [384]

@@ -41,7 +41,9 @@ static int64_t rowElements(ShapedType type) {
 static plan::ProgramOp createProgram(func::FuncOp step, int64_t ranks) {
   OpBuilder builder(step);
   auto program = plan::ProgramOp::create(builder, step.getLoc(), step.getName(),
-                                         ranks, /*window=*/IntegerAttr());
+                                         ranks, /*grid=*/DenseI64ArrayAttr(),
+                                         /*window=*/IntegerAttr(),
+                                         IntegerAttr(), IntegerAttr());
   program.getBody().emplaceBlock();
   program.getBody().emplaceBlock();
   return program;
@@ -60,7 +62,8 @@ public:
         commands(OpBuilder::atBlockEnd(&program.getBody().back())),
         arena(plan::ArenaOp::create(declarations, step.getLoc(),
                                     plan::ArenaType::get(step.getContext()),
-                                    plan::Space::Device, IntegerAttr())),
+                                    plan::Space::Device, IntegerAttr(),
+                                    IntegerAttr())),
         memory(declarations, arena.getArena(), liveness) {}
 
   LogicalResult run();
@@ -463,7 +466,8 @@ LogicalResult StepLowering::lowerAllGather(AllGatherOp op) {
     memory.bind(output, place);
   }
   plan::AllGatherOp::create(commands, op.getLoc(), sources, targets,
-                            /*average=*/false, elements, chunks, StringAttr(),
+                            /*average=*/false, elements, chunks,
+                            DenseI64ArrayAttr(), StringAttr(), StringAttr(),
                             ValueRange(), Value());
   return success();
 }
@@ -491,7 +495,8 @@ LogicalResult StepLowering::lowerReduceScatter(ReduceScatterOp op) {
     memory.bind(output, place);
   }
   plan::ReduceScatterOp::create(commands, op.getLoc(), sources, targets,
-                                op.getAverage(), elements, chunks, StringAttr(),
+                                op.getAverage(), elements, chunks,
+                                DenseI64ArrayAttr(), StringAttr(), StringAttr(),
                                 ValueRange(), Value());
   return success();
 }
@@ -513,7 +518,8 @@ LogicalResult StepLowering::lowerAllReduce(AllReduceOp op) {
     memory.bind(output, place);
   }
   plan::AllReduceOp::create(commands, op.getLoc(), sources, targets,
-                            op.getAverage(), elements, elements, StringAttr(),
+                            op.getAverage(), elements, elements,
+                            DenseI64ArrayAttr(), StringAttr(), StringAttr(),
                             ValueRange(), Value());
   return success();
 }
