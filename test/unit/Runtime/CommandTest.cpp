@@ -190,23 +190,6 @@ TEST(Command, GatheredPeak) {
   EXPECT_EQ(running.session.counters().gathered_peak_bytes, 16u + 32);
 }
 
-/// Streams and events of an in-order program change nothing.
-TEST(Command, EventsInOrder) {
-  PlanBuilder plan(1);
-  plan.program.num_streams = 2;
-  plan.program.num_events = 1;
-  uint32_t x = plan.input("x", {4}), y = plan.buffer("y", {4});
-  plan.launch("double4", {x, y}).signal = 0;
-  fb::CommandT &second = plan.launch("double4", {y, x});
-  second.stream = 1;
-  second.wait = {0};
-  plan.output(x);
-  Running running(plan);
-  running.set<float>("x", 0, {1, 2, 3, 4});
-  running.step();
-  EXPECT_EQ(running.get(0), (std::vector<float>{4, 8, 12, 16}));
-}
-
 TEST(Command, TimesAreByCommand) {
   PlanBuilder plan(1);
   uint32_t x = plan.input("x", {4}), y = plan.buffer("y", {4});

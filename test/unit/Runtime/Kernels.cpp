@@ -11,7 +11,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include <atomic>
+#include <chrono>
 #include <stdexcept>
+#include <thread>
 
 /// out[i] = 2 * in[i], four elements.
 extern "C" void double4(void **buffers) {
@@ -31,4 +34,36 @@ extern "C" void refuse_negative(void **buffers) {
 extern "C" void throw_number(void **buffers) {
   if (static_cast<const float *>(buffers[0])[0] < 0)
     throw 3;
+}
+
+/// Lets `await_flag` on another stream return.
+extern "C" void set_flag(void **buffers) {
+  static_cast<std::atomic<int32_t> *>(buffers[0])->store(1);
+}
+
+/// Returns once another stream has set the flag; fails when that takes so long
+/// that nobody can be at work on it.
+extern "C" void await_flag(void **buffers) {
+  auto *flag = static_cast<std::atomic<int32_t> *>(buffers[0]);
+  auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!flag->load()) {
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    if (std::chrono::steady_clock::now() > end)
+      throw std::runtime_error("nobody sets the flag");
+  }
+}
+
+/// Takes a tenth of a second without using the processor.
+extern "C" void rest(void **buffers) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+}
+
+/// Adds 1 to four elements, slowly where the second one is odd: threads meet in
+/// many orders.
+extern "C" void add_one4(void **buffers) {
+  float *data = static_cast<float *>(buffers[0]);
+  if (int(data[1]) % 2)
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  for (int i = 0; i < 4; ++i)
+    data[i] += 1;
 }

@@ -100,7 +100,8 @@ fb::ParameterT &PlanBuilder::parameter(const std::string &name,
   parameter->sharded = sharded;
   parameter->init = init;
   if (sharded) {
-    shape[0] = (shape[0] + program.ranks - 1) / program.ranks;
+    int64_t shards = program.grid.empty() ? program.ranks : program.grid.back();
+    shape[0] = (shape[0] + shards - 1) / shards;
     parameter->chunk_rows = shape[0];
   }
   parameter->buffer =
@@ -169,6 +170,18 @@ fb::CommandT &PlanBuilder::collective(fb::Op op, uint32_t source,
   added.pieces.push_back(std::move(piece));
   added.average = average;
   return added;
+}
+
+void PlanBuilder::streams(uint32_t further, uint32_t events) {
+  program.num_streams = further + 1;
+  program.num_events = events;
+}
+
+void zrt::test::place(fb::CommandT &command, uint32_t stream,
+                      std::vector<uint32_t> wait, int32_t signal) {
+  command.stream = stream;
+  command.wait = std::move(wait);
+  command.signal = signal;
 }
 
 std::string PlanBuilder::bytes() const {

@@ -43,6 +43,7 @@ public:
   uint32_t input(const std::string &name, std::vector<int64_t> shape,
                  fb::DType dtype = fb::DType_F32);
   void output(uint32_t buffer, fb::AcrossRanks across = fb::AcrossRanks_Same);
+  /// A sharded one has as many parts as the grid has shards.
   fb::ParameterT &parameter(const std::string &name, std::vector<int64_t> shape,
                             bool sharded, fb::Init init = fb::Init_File);
 
@@ -59,10 +60,17 @@ public:
                            int64_t elements, int64_t chunk,
                            bool average = false);
 
+  /// Streams beside compute, and events.
+  void streams(uint32_t further, uint32_t events);
+
   std::string bytes() const;
 
   fb::ProgramT program;
 };
+
+/// Puts a command on a stream, behind and before events.
+void place(fb::CommandT &command, uint32_t stream, std::vector<uint32_t> wait,
+           int32_t signal = -1);
 
 /// A session of a program; the test fails if it cannot be made.
 struct Running {

@@ -405,8 +405,60 @@ TEST(Program, Events) {
   EXPECT_EQ(errorAfter([](fb::ProgramT &p) { p.commands[1]->wait = {1}; }),
             "command 1 (launch double4): waits for event 1, which no earlier "
             "command signals");
+  EXPECT_EQ(errorAfter([](fb::ProgramT &p) { p.commands[0]->wait = {0}; }),
+            "command 0 (all_gather): waits for event 0, which no earlier "
+            "command signals");
+  EXPECT_EQ(errorAfter([](fb::ProgramT &p) { p.commands[1]->signal = 0; }),
+            "command 1 (launch double4): signals event 0, which an earlier "
+            "command signals");
+  EXPECT_EQ(errorAfter([](fb::ProgramT &p) { p.num_streams = 65; }),
+            "the program has 65 streams and 2 events; 64 and 1048576 are "
+            "possible");
+  EXPECT_EQ(errorAfter([](fb::ProgramT &p) { p.num_events = 1 << 21; }),
+            "the program has 1 streams and 2097152 events; 64 and 1048576 are "
+            "possible");
+  EXPECT_EQ(errorAfter([](fb::ProgramT &p) {
+              p.stream_names = {"a", "b"};
+            }),
+            "the program names 2 streams and has 1");
   EXPECT_EQ(errorAfter([](fb::ProgramT &p) { p.commands[2]->release = {2}; }),
             "command 2 (call matmul): releases w, which holds parameter w");
+}
+
+TEST(Program, Grids) {
+  EXPECT_EQ(errorAfter([](fb::ProgramT &p) {
+              p.grid = {2, 2};
+            }),
+            "the grid has 4 ranks, the program 2");
+  EXPECT_EQ(errorAfter([](fb::ProgramT &p) {
+              p.grid = {2, 0};
+            }),
+            "the grid has 0 ranks, the program 2");
+  EXPECT_EQ(errorAfter([](fb::ProgramT &p) {
+              p.grid = std::vector<uint32_t>(9, 1u << 31);
+            }),
+            "the grid has 4294967295 ranks, the program 2");
+  EXPECT_EQ(errorAfter([](fb::ProgramT &p) { p.grid = {1, 2}; }), "");
+  // One shard: the replicas hold all rows.
+  EXPECT_EQ(errorAfter([](fb::ProgramT &p) {
+              p.grid = {2, 1};
+            }),
+            "parameter w: 2 rows on each of 1 ranks do not hold its 3 rows");
+  EXPECT_EQ(errorAfter([](fb::ProgramT &p) { p.commands[0]->axes = {1}; }),
+            "command 0 (all_gather): axis 1 does not exist: the grid has 1");
+  EXPECT_EQ(errorAfter([](fb::ProgramT &p) {
+              p.grid = {1, 2};
+              p.commands[0]->axes = {1, 0};
+            }),
+            "command 0 (all_gather): its axes do not ascend (1, 0)");
+  EXPECT_EQ(errorAfter([](fb::ProgramT &p) {
+              p.grid = {1, 2};
+              p.commands[0]->axes = {0};
+            }),
+            "command 0 (all_gather): chunks of 4 elements on 1 ranks do not "
+            "hold the 6 of w");
+  EXPECT_EQ(errorAfter([](fb::ProgramT &p) { p.commands[3]->axes = {0}; }),
+            "command 3 (copy): only collectives have axes");
 }
 
 TEST(Program, Collectives) {
