@@ -73,18 +73,37 @@ struct Timeline {
   std::vector<std::string> notes; ///< what limits the step, in sentences
 };
 
+/// Empty if `timeline` can be drawn; otherwise one line that says what is wrong:
+/// a rank out of range, a time that is negative, not finite or beyond 1e9 s, a
+/// span that ends before it starts, memory points out of order, negative bytes.
+std::string checkTimeline(const Timeline &timeline);
+
 /// Chrome trace-event JSON, as Perfetto opens it: a process per rank, a thread
 /// per channel, a counter per kind of memory; further processes for a second
 /// timeline. Carries all of the timeline, so that `readTrace` gives it back.
+/// Bytes that are not UTF-8 become U+FFFD. docs/reports.md has the fields.
+/// Precondition: `checkTimeline` finds nothing.
 void writeTrace(llvm::ArrayRef<Timeline> timelines, llvm::raw_ostream &os);
 
-/// Reads what `writeTrace` wrote. Errors name what is wrong in the file.
+/// Reads what `writeTrace` wrote. Errors name the file and what is wrong in it.
 llvm::Expected<std::vector<Timeline>> readTrace(llvm::StringRef path);
+
+/// The same from the text of a file; errors do not name it.
+llvm::Expected<std::vector<Timeline>> parseTrace(llvm::StringRef text);
 
 /// One self-contained HTML file: channels over time, memory over time by kind
 /// with the budget line, traffic by collective, a row per parameter, reasons of
-/// exposed collectives. A predicted and a measured timeline are overlaid.
+/// exposed collectives. A predicted and a measured timeline are overlaid: the
+/// first of either source is drawn, as `drawnTimelines` chooses.
+/// Precondition: `checkTimeline` finds nothing.
 void writeReport(llvm::ArrayRef<Timeline> timelines, llvm::raw_ostream &os);
+
+/// What --trace and --report of the tools do: writes the files whose path is
+/// not empty. A file appears complete or not at all; a device or a pipe is
+/// written to directly. Errors are one line that starts with the path.
+llvm::Error writeTimelineFiles(llvm::ArrayRef<Timeline> timelines,
+                               llvm::StringRef tracePath,
+                               llvm::StringRef reportPath);
 
 } // namespace mlir::zero
 

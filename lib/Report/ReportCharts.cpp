@@ -1,0 +1,184 @@
+//===- ReportCharts.cpp - The drawn part of a report ---------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Spans go to the script as columns of integers, strings as numbers of a table:
+// a hundred thousand spans are some megabytes and parse at once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Html.h"
+#include "Report.h"
+#include "Trace.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include <map>
+
+using namespace mlir::zero;
+using namespace llvm;
+
+namespace {
+/// Strings by number, in order of first use; 0 is the empty string.
+class StringTable {
+public:
+  StringTable() { number(""); }
+  size_t number(StringRef text) {
+    auto [at, isNew] = numbers.try_emplace(text, strings.size());
+    if (isNew)
+      strings.push_back(text);
+    return at->second;
+  }
+  void write(raw_ostream &os) const {
+    ListSeparator comma(",");
+    os << '[';
+    for (StringRef text : strings)
+      os << comma << quoteForScript(text);
+    os << ']';
+  }
+
+private:
+  StringMap<size_t> numbers;
+  std::vector<StringRef> strings;
+};
+
+class DataWriter {
+public:
+  DataWriter(raw_ostream &os) : os(os) {}
+  void write(const DrawnTimelines &drawn);
+
+private:
+  void timeline(const Timeline &timeline);
+  void channels(const Timeline &timeline);
+  template <typename Range, typename Get>
+  void column(StringRef key, const Range &rows, Get get) {
+    ListSeparator comma(",");
+    os << ",\"" << key << "\":[";
+    for (const auto &row : rows)
+      os << comma << get(row);
+    os << ']';
+  }
+
+  raw_ostream &os;
+  StringTable strings;
+};
+} // namespace
+
+/// Channels of all ranks with their kinds, in the order of the lanes.
+void DataWriter::channels(const Timeline &timeline) {
+  std::map<Channel, size_t> all;
+  for (const RankChannels &row : channelsByRank(timeline))
+    for (const Channel &channel : row.channels)
+      all[channel] = strings.number(channel.name);
+  ListSeparator comma(",");
+  os << ",\"channels\":[";
+  for (const auto &[channel, number] : all)
+    os << comma << '[' << number << ',' << int(channel.kind) << ']';
+  os << ']';
+}
+
+void DataWriter::timeline(const Timeline &t) {
+  os << "{\"source\":" << strings.number(t.source)
+     << ",\"step\":" << toNanoseconds(t.stepSeconds)
+     << ",\"budget\":" << t.budgetBytes << ",\"planned\":" << t.plannedPeak
+     << ",\"bound\":" << t.lowerBound;
+  channels(t);
+  using Span = TimelineSpan;
+  column("rank", t.spans, [](const Span &s) { return s.rank; });
+  column("channel", t.spans,
+         [&](const Span &s) { return strings.number(s.channel); });
+  column("name", t.spans, [&](const Span &s) { return strings.number(s.name); });
+  column("kind", t.spans, [](const Span &s) { return int(s.kind); });
+  column("start", t.spans, [](const Span &s) { return toNanoseconds(s.start); });
+  column("dur", t.spans, [](const Span &s) {
+    return toNanoseconds(s.end) - toNanoseconds(s.start);
+  });
+  column("exposed", t.spans,
+         [](const Span &s) { return toNanoseconds(s.exposed); });
+  column("bytes", t.spans, [](const Span &s) { return s.sentBytes; });
+  column("reason", t.spans,
+         [&](const Span &s) { return strings.number(s.reason); });
+  column("command", t.spans, [](const Span &s) { return s.command; });
+  using Point = TimelineMemory;
+  column("time", t.memory, [](const Point &p) { return toNanoseconds(p.time); });
+  os << ",\"memory\":[";
+  ListSeparator comma(",");
+  for (size_t kind = 0; kind != kNumMemoryKinds; ++kind) {
+    os << comma << '[';
+    ListSeparator inner(",");
+    for (const Point &point : t.memory)
+      os << inner << point.bytes[kind];
+    os << ']';
+  }
+  os << "]}";
+}
+
+void DataWriter::write(const DrawnTimelines &drawn) {
+  os << "{\"timelines\":[";
+  ListSeparator comma(",");
+  for (const Timeline *one : present(drawn)) {
+    os << comma;
+    timeline(*one);
+  }
+  os << "],\"kinds\":[";
+  ListSeparator kinds(",");
+  for (size_t kind = 0; kind != kNumMemoryKinds; ++kind)
+    os << kinds << quoteForScript(memoryKindName(MemoryKind(kind)));
+  os << "],\"tasks\":[";
+  ListSeparator tasks(",");
+  for (size_t kind = 0; kind != kNumTaskKinds; ++kind)
+    os << tasks << quoteForScript(taskKindName(TaskKind(kind)));
+  os << "],\"strings\":";
+  strings.write(os);
+  os << "}";
+}
+
+void mlir::zero::writeChartData(const DrawnTimelines &drawn, raw_ostream &os) {
+  os << "<script type=\"application/json\" id=\"data\">";
+  DataWriter(os).write(drawn);
+  os << "</script>\n";
+}
+
+/// The script fills legends, buttons' meaning and canvases.
+static constexpr StringLiteral timelineSection = R"html(
+<section id="timeline">
+<h2>Timeline</h2>
+<noscript><p class="empty">The charts are drawn by a script in this file, which is switched off here. The tables below need none.</p></noscript>
+<div class="bar script" role="toolbar" aria-label="Timeline">
+<button type="button" id="zoom-in" title="Zoom in (+)">+</button>
+<button type="button" id="zoom-out" title="Zoom out (-)">−</button>
+<button type="button" id="zoom-fit" title="Whole step (0)">Fit</button>
+<label id="ranks-label">Ranks <input id="ranks" size="8" spellcheck="false" autocomplete="off" title="Which ranks to show: 0-3, 8"></label>
+<button type="button" id="expand">Expand all</button>
+<button type="button" id="collapse">Collapse all</button>
+<label>Find <input id="find" type="search" size="14" spellcheck="false" autocomplete="off" placeholder="name of a span"></label>
+<output id="found"></output>
+</div>
+<div class="legend script" id="legend"></div>
+<div class="chart script" id="lanes" tabindex="0" aria-label="Spans of each channel over time; arrow keys move, + and - zoom"><canvas></canvas><div class="spacer"></div></div>
+<p class="hint script">Drag to move, Ctrl+wheel or +/− to zoom, double click to zoom to a span, click a rank to fold it.</p>
+<div class="detail script" id="detail" aria-live="polite"></div>
+</section>
+)html";
+
+static constexpr StringLiteral memorySection = R"html(
+<section id="memory" class="script">
+<h2>Memory of a rank</h2>
+<div class="bar"><span id="memory-source"></span></div>
+<div class="legend" id="memory-legend"></div>
+<div class="chart" id="memory-chart"><canvas></canvas></div>
+</section>
+)html";
+
+void mlir::zero::writeCharts(const DrawnTimelines &drawn, raw_ostream &os) {
+  auto timelines = present(drawn);
+  if (any_of(timelines, [](const Timeline *t) { return !t->spans.empty(); }))
+    os << timelineSection;
+  if (any_of(timelines, [](const Timeline *t) { return !t->memory.empty(); }))
+    os << memorySection;
+  os << "<div id=\"tip\" role=\"tooltip\" hidden></div>\n";
+}

@@ -1,0 +1,36 @@
+// ---- Start --------------------------------------------------------------------
+
+function wholeStep() {
+  let whole = 1;
+  for (const timeline of data.timelines) {
+    whole = Math.max(whole, timeline.step);
+    for (let i = 0; i < timeline.start.length; ++i) whole = Math.max(whole, timeline.start[i] + timeline.dur[i]);
+  }
+  return whole;
+}
+
+let pending = false;
+redraw = () => {
+  if (pending) return;
+  pending = true;
+  requestAnimationFrame(() => {
+    pending = false;
+    drawTimeline();
+    drawMemory();
+    root.dataset.drawings = Number(root.dataset.drawings || 0) + 1;
+  });
+};
+
+root.classList.add('js');
+view.whole = view.end = wholeStep();
+initLanes();
+initMemory();
+timelineLegend();
+initToolbar();
+initLanesInput();
+initMemoryInput();
+initTables();
+window.addEventListener('resize', redraw);
+window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { styleCache = {}; redraw(); });
+redraw();
+})();

@@ -1,0 +1,185 @@
+// ---- Drawing of the lanes ---------------------------------------------------
+
+const taskName = kind => data.tasks[kind];
+// Text on the colours of the lanes.
+const inkOn = {compute: '#fff', all_reduce: '#1c1f23', all_gather: '#1c1f23', reduce_scatter: '#fff', copy_in: '#1c1f23', copy_out: '#1c1f23'};
+// What the last drawing did; the tests read it.
+const drawn = {spans: 0, merged: 0, lanes: 0};
+
+// Spans narrower than a pixel become the share of each pixel that is busy.
+class Coverage {
+  constructor(scale) {
+    this.scale = scale;
+    this.busy = new Float32Array(Math.ceil(scale.right - scale.left) + 2);
+    this.exposed = new Float32Array(this.busy.length);
+    this.used = false;
+  }
+  add(x0, x1, exposed) {
+    const at = Math.floor((x0 + x1) / 2 - this.scale.left);
+    if (at < 0 || at >= this.busy.length) return;
+    this.used = true;
+    this.busy[at] += x1 - x0;
+    this.exposed[at] += exposed;
+  }
+  draw(context, y, height, fill, dim) {
+    if (!this.used) return;
+    for (let i = 0; i < this.busy.length; ++i) {
+      if (!this.busy[i]) continue;
+      context.globalAlpha = (0.3 + 0.7 * Math.min(1, this.busy[i])) * dim;
+      context.fillStyle = fill;
+      context.fillRect(this.scale.left + i, y, 1, height);
+    }
+    context.globalAlpha = 1;
+    context.fillStyle = colour('bad');
+    for (let i = 0; i < this.exposed.length; ++i)
+      if (this.exposed[i] > 0) context.fillRect(this.scale.left + i, y + height - 3, 1, 3);
+  }
+}
+
+function drawSpans(context, scale, lane, kind, y, height, labels) {
+  const {timeline, order, start, end} = lane, fill = colour(kind);
+  const [first, last] = spansBetween(lane, view.begin, view.end);
+  const coverage = new Coverage(scale), faint = new Coverage(scale);
+  context.font = font(11);
+  context.textAlign = 'left';
+  context.textBaseline = 'middle';
+  for (let k = first; k < last; ++k) {
+    if (end[k] < view.begin) continue;
+    const i = order[k], x0 = Math.max(scale.left, scale.x(start[k])), x1 = Math.min(scale.right, scale.x(end[k]));
+    const hidden = lanes.matches && !lanes.matches[timeline.name[i]];
+    const waited = timeline.exposed[i] * scale.perNs;
+    ++drawn.spans;
+    if (x1 - x0 < 1.2) {
+      ++drawn.merged;
+      (hidden ? faint : coverage).add(x0, Math.max(x1, x0 + 0.02), hidden ? 0 : waited);
+      continue;
+    }
+    const gap = x1 - x0 > 4 ? 1 : 0;
+    context.globalAlpha = hidden ? 0.16 : 1;
+    context.fillStyle = fill;
+    context.fillRect(x0, y, x1 - x0 - gap, height);
+    if (waited > 0 && kind !== 'compute' && !hidden) {
+      context.fillStyle = colour('bad');
+      const from = Math.max(x0, scale.x(end[k]) - waited);
+      context.fillRect(from, y + height - 3, Math.max(1, x1 - from - gap), 3);
+    }
+    if (labels && x1 - x0 > 28) {
+      context.fillStyle = inkOn[kind];
+      context.fillText(fit(context, strings[timeline.name[i]], x1 - x0 - 8), x0 + 4, y + height / 2 + 0.5);
+    }
+    context.globalAlpha = 1;
+  }
+  faint.draw(context, y, height, fill, 0.16);
+  coverage.draw(context, y, height, fill, 1);
+}
+
+function busyShare(lane, step) {
+  let busy = 0;
+  for (let k = 0; k < lane.start.length; ++k) busy += lane.end[k] - lane.start[k];
+  return step > 0 ? Math.round(100 * busy / step) + ' % computing' : '';
+}
+
+function drawRank(context, scale, row, y) {
+  const isFolded = lanes.folded.has(row.rank), lane = computeLane(row.rank);
+  context.fillStyle = colour('grid');
+  context.fillRect(0, y, scale.right + 10, row.height - 3);
+  context.fillStyle = colour('ink');
+  context.font = '600 ' + font(12);
+  context.textAlign = 'left';
+  context.textBaseline = 'middle';
+  context.fillText((isFolded ? '▸ ' : '▾ ') + 'rank ' + row.rank, 8, y + row.height / 2 - 1);
+  if (!lane) return;
+  if (isFolded) return drawSpans(context, scale, lane, 'compute', y + 5, row.height - 13, false);
+  context.font = font(11);
+  context.fillStyle = colour('soft');
+  context.fillText(busyShare(lane, view.whole), scale.left, y + row.height / 2 - 1);
+}
+
+function drawLane(context, scale, row, y) {
+  const kind = taskName(row.task), height = row.height - (isPair ? 2 : 1);
+  context.fillStyle = colour(kind);
+  context.textAlign = 'left';
+  context.textBaseline = 'middle';
+  const source = strings[data.timelines[row.source].source], right = scale.left - 6;
+  if (row.isFirst) {
+    context.fillRect(8, y + height / 2 - 4, 9, 9);
+    context.fillStyle = colour('ink');
+    context.font = font(12);
+    const room = right - 22 - (isPair ? 46 : 0);
+    context.fillText(fit(context, strings[row.channel], room), 22, y + height / 2 + 1);
+  }
+  if (isPair) {
+    context.font = font(10);
+    context.fillStyle = colour('soft');
+    context.textAlign = 'right';
+    context.fillText(scale.left < 120 ? source.slice(0, 4) : source, right, y + height / 2 + 1);
+  }
+  context.fillStyle = colour('grid');
+  context.fillRect(scale.left, y + height, scale.right - scale.left, 1);
+  drawSpans(context, scale, row.lane, kind, y, height, true);
+  ++drawn.lanes;
+}
+
+// The steps' ends, by source.
+function drawEnds(context, scale, top, bottom) {
+  data.timelines.forEach((timeline, source) => {
+    if (!timeline.step || timeline.step < view.begin || timeline.step > view.end) return;
+    const x = Math.round(scale.x(timeline.step)) - 0.5;
+    context.strokeStyle = colour('soft');
+    context.setLineDash(source ? [] : [4, 3]);
+    context.beginPath();
+    context.moveTo(x, top);
+    context.lineTo(x, bottom);
+    context.stroke();
+    context.setLineDash([]);
+  });
+}
+
+function drawTimeline() {
+  const box = byId('lanes');
+  if (!box) return;
+  const width = box.clientWidth, canvas = box.querySelector('canvas');
+  const limit = Math.round(window.innerHeight * 0.72), height = Math.min(lanes.height, limit);
+  box.querySelector('.spacer').style.height = Math.max(0, lanes.height - height) + 'px';
+  const context = prepare(canvas, width, height), scale = scaleOf(width), offset = box.scrollTop;
+  Object.assign(drawn, {spans: 0, merged: 0, lanes: 0});
+  drawTimeAxis(context, scale, axisHeight, height, 12);
+  context.save();
+  context.beginPath();
+  context.rect(0, axisHeight, width, height - axisHeight);
+  context.clip();
+  for (const row of lanes.rows) {
+    const y = row.top - offset;
+    if (y > height || y + row.height < axisHeight) continue;
+    (row.kind === 'rank' ? drawRank : drawLane)(context, scale, row, y);
+  }
+  drawEnds(context, scale, axisHeight, height);
+  context.restore();
+  for (const [name, value] of Object.entries(drawn)) box.dataset[name] = value;
+}
+
+// The row and, on a lane, the position of the span at a point of the canvas.
+function hit(x, y, width, offset) {
+  const row = y < axisHeight ? null : lanes.rows.find(r => y + offset >= r.top && y + offset < r.top + r.height);
+  const scale = scaleOf(width);
+  if (!row || row.kind === 'rank' || x < scale.left) return {row, at: -1};
+  const slack = 2 / scale.perNs, time = scale.time(x), {lane} = row;
+  const [first, last] = spansBetween(lane, time - slack, time + slack);
+  let best = -1, distance = Infinity;
+  for (let k = first; k < last; ++k) {
+    const d = Math.max(0, lane.start[k] - time, time - lane.end[k]);
+    if (d <= slack && (d < distance || d === 0)) { best = k; distance = d; }
+  }
+  return {row, at: best};
+}
+
+function timelineLegend() {
+  const legend = byId('legend');
+  if (!legend) return;
+  const kinds = new Set(data.timelines.flatMap(t => t.channels.map(c => c[1])));
+  for (const kind of [...kinds].sort()) legend.append(legendEntry(taskName(kind), taskName(kind).replace('_', ' ')));
+  legend.append(legendEntry('bad', 'compute stands still for it', 'key rule solid'));
+  const shades = element('span', {}, 'paler: many spans in a pixel, not all of it busy');
+  legend.append(shades);
+}
+
