@@ -90,6 +90,14 @@ static ArenaPlan placeInOrder(ArrayRef<LiveRange> ranges, int64_t alignment,
 }
 
 ArenaPlan mlir::zero::planArena(ArrayRef<LiveRange> ranges, int64_t alignment) {
+  ArenaOptions options;
+  options.alignment = alignment;
+  return planArena(ranges, options);
+}
+
+ArenaPlan mlir::zero::planArena(ArrayRef<LiveRange> ranges,
+                                const ArenaOptions &options) {
+  int64_t alignment = options.alignment;
   SmallVector<size_t> order(ranges.size());
   std::iota(order.begin(), order.end(), 0);
   auto length = [&](size_t i) { return ranges[i].last - ranges[i].first + 1; };
