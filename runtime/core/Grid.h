@@ -25,6 +25,7 @@ public:
   explicit Grid(std::vector<uint32_t> shape = {1}) : shape(std::move(shape)) {}
 
   uint32_t axes() const { return shape.size(); }
+  const std::vector<uint32_t> &sizes() const { return shape; }
   /// Parts of a sharded tensor.
   uint32_t shards() const { return shape.back(); }
   /// The part that a rank holds: its coordinate on the last axis.

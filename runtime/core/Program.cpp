@@ -18,6 +18,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <zlib.h>
 
 using namespace zrt;
@@ -184,6 +185,29 @@ static void readShape(const fb::Program &from, Program &to) {
          " streams and has ", to.numStreams);
 }
 
+/// A parameter is gathered where an all_gather reads its storage.
+static void countGathers(Program &program) {
+  std::map<std::pair<uint32_t, uint64_t>, Parameter *> byAddress;
+  for (Parameter &parameter : program.parameters) {
+    const Buffer &held = program.buffers[parameter.buffer];
+    byAddress[{held.arena, held.begin(0)}] = &parameter;
+  }
+  for (const Command &command : program.commands) {
+    if (command.op != fb::Op_AllGather)
+      continue;
+    for (const Piece &piece : command.pieces) {
+      const Buffer &source = program.buffers[piece.source];
+      auto next = byAddress.upper_bound({source.arena, source.begin(0)});
+      if (next == byAddress.begin())
+        continue;
+      Parameter &parameter = *std::prev(next)->second;
+      const Buffer &held = program.buffers[parameter.buffer];
+      parameter.gathers +=
+          held.arena == source.arena && source.begin(0) < held.end(0);
+    }
+  }
+}
+
 /// A stream without a name is called by its number.
 static void nameStreams(Program &program) {
   for (size_t stream = program.streamNames.size(); stream < program.numStreams;
@@ -230,6 +254,7 @@ std::shared_ptr<const Program> Program::fromBytes(std::string bytes) {
   readTables(root, *program);
   checkProgram(*program);
   nameStreams(*program); // whose number is now checked
+  countGathers(*program);
   return program;
 }
 

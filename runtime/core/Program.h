@@ -63,6 +63,7 @@ struct Parameter {
   std::vector<const char *> tiedNames; // of `tied`, for the C interface
   uint64_t bytes;                      // of the logical tensor
   uint64_t rowBytes;                   // of one row of dim 0
+  uint32_t gathers = 0;                // of its storage in a step
 
   /// Bytes of the logical tensor in a shard, and where they begin.
   uint64_t shardBegin(uint32_t shard) const;

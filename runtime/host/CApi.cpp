@@ -142,7 +142,8 @@ zrt_status zrt_program_get_info(const zrt_program *program,
              from.flopsPerRank,
              from.windowBytes,
              from.numStreams,
-             from.grid.shards(),
+             from.grid.sizes().data(),
+             from.grid.axes(),
              plannedMs(from.plannedSeconds),
              from.budgetBytes,
              from.lowerBound};
@@ -167,7 +168,8 @@ zrt_status zrt_program_get_parameter(const zrt_program *program, uint32_t index,
              from.initTensor.c_str(),
              from.of.c_str(),
              from.tiedNames.data(),
-             uint32_t(from.tied.size())};
+             uint32_t(from.tied.size()),
+             from.gathers};
   });
 }
 
@@ -224,6 +226,9 @@ zrt_status zrt_program_get_command(const zrt_program *program, uint32_t index,
              from.location.c_str(),
              from.label.c_str(),
              from.stream,
+             from.wait.data(),
+             uint32_t(from.wait.size()),
+             from.signal,
              sends ? program->program->sentBytesTimesRanks(from) : 0,
              plannedMs(from.plannedStart),
              plannedMs(from.plannedSeconds)};

@@ -154,12 +154,15 @@ typedef struct zrt_program_info {
   uint32_t num_arenas;
   uint32_t num_commands;
   int64_t samples_per_rank;
-  double flops_per_rank;  ///< of matrix products and convolutions, one step
-  uint64_t window_bytes;  ///< most gathered parameters alive at once
-  uint32_t num_streams;   ///< stream 0 is compute
-  uint32_t shards;        ///< ranks on the grid's last axis: parts of a tensor
-  double planned_step_ms; ///< as simulated; -1 if not
-  int64_t budget_bytes;   ///< device memory it was planned for; -1: any
+  double flops_per_rank; ///< of matrix products and convolutions, one step
+  uint64_t window_bytes; ///< most gathered parameters alive at once
+  uint32_t num_streams;  ///< stream 0 is compute
+  /// Shape of the grid, row-major; `num_axes` entries. State is sharded over
+  /// the last axis and replicated over the others.
+  const uint32_t *grid;
+  uint32_t num_axes;
+  double planned_step_ms;     ///< as simulated; -1 if not
+  int64_t budget_bytes;       ///< device memory it was planned for; -1: any
   uint64_t lower_bound_bytes; ///< most bytes alive at once in the device arena
 } zrt_program_info;
 
@@ -178,6 +181,7 @@ typedef struct zrt_parameter_info {
   const char *of;          ///< role STATE: its parameter, else ""
   const char *const *tied; ///< further names of the same tensor
   uint32_t num_tied;
+  uint32_t gathers; ///< how often a step gathers it
 } zrt_parameter_info;
 
 typedef struct zrt_input_info {
@@ -215,6 +219,9 @@ typedef struct zrt_command_info {
   const char *location; ///< place in the model, or ""
   const char *label;    ///< for people: with the parameter or layer; or ""
   uint32_t stream;      ///< 0 is compute
+  const uint32_t *wait; ///< events; `num_wait` entries
+  uint32_t num_wait;
+  int32_t signal; ///< event, or -1
   /// Of a collective: as in zrt_counters, for one execution.
   uint64_t comm_bytes_times_ranks;
   double planned_start_ms; ///< from the start of the step; -1: not simulated

@@ -227,7 +227,9 @@ TEST(Grid, ShardedParameters) {
     zrt_session_options options = {};
     options.check = 1;
     Running running(plan, options);
-    EXPECT_EQ(running.program.info().shards, shape[1]);
+    zrt_program_info info = running.program.info();
+    EXPECT_EQ(Shape(info.grid, info.grid + info.num_axes), shape);
+    EXPECT_EQ(running.program.parameter(0).gathers, 1u);
     std::vector<float> values = numbers(5, 14), got(14);
     ASSERT_FALSE(running.session.setParameter(0, values.data(), 14 * 4));
     running.step();
