@@ -63,12 +63,16 @@ static double peakOf(const Machine &machine, StringRef type) {
 /// The part of the peak that a product of this shape reaches.
 static double matmulEfficiency(const Machine &machine, const OpWork &work) {
   double efficiency = machine.matmulEfficiency;
-  if (machine.matmulHalfFlops > 0)
-    efficiency *= work.flops / (work.flops + machine.matmulHalfFlops);
-  double half = machine.constant("matmul_half_dim");
-  for (int64_t size : {work.m, work.n, work.k})
+  auto saturate = [&](double size, double half) {
     if (size > 0 && half > 0)
       efficiency *= size / (size + half);
+  };
+  saturate(work.flops, machine.matmulHalfFlops);
+  saturate(work.m, machine.constant("matmul_half_rows"));
+  saturate(work.n, machine.constant("matmul_half_dim"));
+  saturate(work.k, machine.constant("matmul_half_dim"));
+  if (work.type == "f8")
+    efficiency *= machine.constant("f8_efficiency");
   return efficiency;
 }
 

@@ -23,12 +23,22 @@ using namespace mlir::zero;
 
 // Defaults are neutral: a machine that says nothing is at its peak.
 static constexpr MachineConstant constants[] = {
+    {"matmul_half_rows", 0,
+     "rows of a product (tokens) at which half of the efficiency is reached"},
     {"matmul_half_dim", 0,
-     "rows, columns or depth of a product at which half of the efficiency is "
+     "columns or depth of a product at which half of the efficiency is "
      "reached"},
-    {"kernel_bandwidth_efficiency", 1,
+    {"f8_efficiency", 1, "efficiency of f8 products, of that of the others"},
+    {"attention_efficiency", 0.5,
+     "part of the peak that fused attention reaches; what its mask hides does "
+     "not count"},
+    {"kernel_bandwidth_efficiency", 0.85,
      "part of the memory bandwidth that elementwise kernels reach"},
     {"transcendental_flops", 20, "flops that one exp, tanh or erf counts for"},
+    {"overlap_slowdown", 0,
+     "compute time lost per second of a collective beside it"},
+    {"channel_sharing", 0,
+     "time a collective loses per second that another runs beside it"},
 };
 
 ArrayRef<MachineConstant> mlir::zero::machineConstants() { return constants; }

@@ -1,0 +1,80 @@
+//===- StepLoop.h - A step of equal layers, event by event ------*- C++ -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The channels of one rank while a step of a standard model runs.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_LIB_PLANNER_STEPLOOP_H
+#define ZERO_LIB_PLANNER_STEPLOOP_H
+
+#include "zero/Planner/StepPlan.h"
+
+namespace mlir::zero {
+
+/// Durations of what a step is made of. A unit is `bucketLayers` layers.
+struct UnitTimes {
+  double forward = 0, recompute = 0, backward = 0;
+  double gather = 0, reduce = 0, replicate = 0;
+  int64_t gatherBytes = 0, reduceBytes = 0, replicateBytes = 0; ///< sent
+};
+
+struct StepTimes {
+  std::vector<UnitTimes> units;
+  UnitTimes embedding, head; ///< what is outside the layers
+  double update = 0;         ///< of all shards
+};
+
+/// Executes a step.
+class StepLoop {
+public:
+  StepLoop(const StepTimes &times, const StepConfig &config,
+           const Software &software, const Machine &machine,
+           Timeline *timeline);
+
+  TimeParts run();
+
+private:
+  struct Channel {
+    llvm::StringRef name;
+    TaskKind kind;
+    double free = 0; ///< when its last task ends
+    double busy = 0; ///< seconds of all tasks
+  };
+
+  double start(Channel &channel, double seconds, int64_t bytes,
+               llvm::StringRef what, int64_t unit);
+  void wait(double end, double &exposed);
+  void compute(double seconds, double &total, llvm::StringRef what, int64_t unit);
+  void microBatch(bool last);
+  void forward();
+  void backward(bool last);
+  void reduceUnit(const UnitTimes &unit, bool last, llvm::StringRef what,
+                  int64_t index);
+  void finish();
+  void skip(int64_t batches, double seconds, const TimeParts &before,
+            double gatherBusy, double reduceBusy);
+  void span(llvm::StringRef channel, TaskKind kind, llvm::StringRef what, int64_t unit,
+            double begin, double end, int64_t bytes);
+
+  const StepTimes &times;
+  const StepConfig &config;
+  const Software &software;
+  Timeline *timeline;
+  double slowdown, sharing;
+  double now = 0;
+  TimeParts parts;
+  Channel gathers{"all_gather", TaskKind::AllGather};
+  Channel reductions;
+  Channel replicas{"all_reduce.0", TaskKind::AllReduce};
+  std::vector<double> gathered; ///< when the gather of a unit ends
+};
+
+} // namespace mlir::zero
+
+#endif // ZERO_LIB_PLANNER_STEPLOOP_H
