@@ -59,6 +59,9 @@ public:
     os << "<" << tag << (tag == "th" ? " scope=\"row\"" : "") << ">"
        << escapeHtml(value) << "</" << tag << ">";
   }
+  void reason(StringRef value) {
+    os << "<td class=\"why\">" << escapeHtml(value) << "</td>";
+  }
   void number(double value, StringRef shown, StringRef title = "") {
     os << "<td class=\"n\" data-v=\"";
     writeNumber(os, value);
@@ -73,7 +76,7 @@ public:
   }
   /// A channel in its colour.
   void channel(StringRef name, TaskKind kind) {
-    os << "<td><i class=\"key k-" << taskKindName(kind) << "\"></i>"
+    os << "<td class=\"name\"><i class=\"key k-" << taskKindName(kind) << "\"></i>"
        << escapeHtml(name) << "</td>";
   }
   /// A bar as long as its share of the longest.
@@ -170,7 +173,7 @@ void mlir::zero::writeExposed(const DrawnTimelines &drawn, raw_ostream &os) {
     table.bytes(double(span.sentBytes));
     table.seconds(span.start);
     table.number(row.ranks, std::to_string(row.ranks));
-    table.text(span.reason);
+    table.reason(span.reason);
     table.rowEnd();
   }
 }

@@ -18,6 +18,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Base64.h"
 #include "llvm/Support/SHA256.h"
+#include <cmath>
 
 using namespace mlir::zero;
 using namespace llvm;
@@ -34,17 +35,24 @@ static constexpr char reportScript[] =
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// One number of the head: a title, the number, and what to compare it with.
+/// A number of the head, once for each source that has it.
 struct Card {
-  std::string title, value, note;
+  std::string title;
+  SmallVector<std::pair<std::string, std::string>, 2> values; ///< of what
+  std::string note = "";
 };
 } // namespace
 
 static void writeCards(ArrayRef<Card> cards, raw_ostream &os) {
   os << "<dl class=\"cards\">\n";
-  for (const Card &card : cards)
-    os << "<div><dt>" << card.title << "</dt><dd>" << card.value
-       << "<small>" << card.note << "</small></dd></div>\n";
+  for (const Card &card : cards) {
+    os << "<div><dt>" << card.title << "</dt>";
+    for (const auto &[value, of] : card.values)
+      os << "<dd>" << value << " <small>" << escapeHtml(of) << "</small></dd>";
+    if (!card.note.empty())
+      os << "<dd class=\"note\">" << card.note << "</dd>";
+    os << "</div>\n";
+  }
   os << "</dl>\n";
 }
 
@@ -52,44 +60,56 @@ static std::string share(double part, double whole, StringRef of) {
   return whole > 0 ? (showPercent(100 * part / whole) + " of " + of).str() : "";
 }
 
-/// Time cards of one source.
-static void timeCards(const Timeline &t, SmallVectorImpl<Card> &cards) {
-  std::string source = escapeHtml(t.source);
-  cards.push_back({"Step time, " + source, showSeconds(t.stepSeconds), ""});
-  cards.push_back({"Exposed communication, " + source,
-                   showSeconds(t.exposedSeconds),
-                   share(t.exposedSeconds, t.stepSeconds, "the step")});
+static std::string sourceOf(ArrayRef<const Timeline *> all, const Timeline *t) {
+  return all.size() > 1 || t->source == "measured" ? t->source : "";
 }
 
-/// A peak that was measured is compared with the plan, which it must equal.
-static void memoryCards(const Timeline &t, SmallVectorImpl<Card> &cards) {
-  if (t.plannedPeak > 0) {
-    std::string note = "no budget";
-    if (t.budgetBytes >= 0)
-      note = share(double(t.plannedPeak), double(t.budgetBytes),
-                   showBytes(double(t.budgetBytes)) + " budget");
-    cards.push_back(
-        {"Peak of the arena", showBytes(double(t.plannedPeak)), note});
-  }
-  if (t.lowerBound > 0) {
-    double gap = double(t.plannedPeak - t.lowerBound);
-    std::string note = "most bytes alive at one time";
-    if (t.plannedPeak > 0)
-      note = "gap " +
-             showPercent(100 * gap / double(t.lowerBound)) + ", " +
-             (gap < 0 ? "-" + showBytes(-gap) : showBytes(gap));
-    cards.push_back({"Lower bound", showBytes(double(t.lowerBound)), note});
-  }
+static Card stepCard(const DrawnTimelines &drawn) {
+  Card card{"Step time", {}};
+  auto all = present(drawn);
+  for (const Timeline *t : all)
+    card.values.push_back({showSeconds(t->stepSeconds), sourceOf(all, t)});
+  if (all.size() < 2 || drawn.measured->stepSeconds <= 0)
+    return card;
+  double error = 100 *
+                 (drawn.predicted->stepSeconds - drawn.measured->stepSeconds) /
+                 drawn.measured->stepSeconds;
+  card.note = "predicted " + showPercent(std::abs(error)) +
+              (error < 0 ? " too short" : " too long");
+  return card;
 }
 
-static void agreementCard(const Timeline &predicted, const Timeline &measured,
-                          SmallVectorImpl<Card> &cards) {
-  if (measured.stepSeconds <= 0)
-    return;
-  double difference = predicted.stepSeconds - measured.stepSeconds;
-  cards.push_back({"Error of the prediction",
-                   showPercent(100 * difference / measured.stepSeconds),
-                   showSeconds(difference) + " of the measured step"});
+static Card exposedCard(ArrayRef<const Timeline *> all) {
+  Card card{"Exposed communication", {}};
+  for (const Timeline *t : all) {
+    std::string source = sourceOf(all, t);
+    card.values.push_back({showSeconds(t->exposedSeconds), source});
+    card.note += (card.note.empty() ? "" : "; ") +
+                 share(t->exposedSeconds, t->stepSeconds,
+                       source.empty() ? "the step" : "the " + source + " step");
+  }
+  return card;
+}
+
+static Card peakCard(ArrayRef<const Timeline *> all) {
+  Card card{"Peak of the arena", {}};
+  for (const Timeline *t : all)
+    card.values.push_back({showBytes(double(t->plannedPeak)), sourceOf(all, t)});
+  const Timeline &t = *all.front();
+  card.note = t.budgetBytes < 0
+                  ? "no budget"
+                  : share(double(t.plannedPeak), double(t.budgetBytes),
+                          "the budget, " + showBytes(double(t.budgetBytes)));
+  return card;
+}
+
+static Card boundCard(const Timeline &t) {
+  Card card{"Lower bound", {{showBytes(double(t.lowerBound)), ""}}};
+  double gap = double(t.plannedPeak - t.lowerBound);
+  card.note = gap < 0 ? "most bytes alive at one time"
+                      : "gap " + showBytes(gap) + ", " +
+                            showPercent(100 * gap / double(t.lowerBound));
+  return card;
 }
 
 //===----------------------------------------------------------------------===//
@@ -121,7 +141,7 @@ static void writeStepBar(const Timeline &timeline, raw_ostream &os) {
   std::string words;
   auto part = [&](double seconds, StringRef kind, const std::string &name) {
     writePart(seconds, whole, kind, name, os);
-    if (seconds > 0)
+    if (seconds > 5e-4 * whole) // else 0.0 %
       words += (words.empty() ? "" : " · ") + escapeHtml(name) + " " +
                showPercent(100 * seconds / whole);
   };
@@ -175,12 +195,15 @@ void mlir::zero::writeHeader(const DrawnTimelines &drawn, raw_ostream &os) {
       lines.push_back(line);
   for (const std::string &line : lines)
     os << "<p class=\"sub\">" << escapeHtml(line) << "</p>\n";
-  SmallVector<Card> cards;
+  SmallVector<Card> cards = {stepCard(drawn), exposedCard(timelines)};
+  SmallVector<const Timeline *> planned;
   for (const Timeline *timeline : timelines)
-    timeCards(*timeline, cards);
-  if (timelines.size() == 2)
-    agreementCard(*drawn.predicted, *drawn.measured, cards);
-  memoryCards(first, cards);
+    if (timeline->plannedPeak > 0)
+      planned.push_back(timeline);
+  if (!planned.empty())
+    cards.push_back(peakCard(planned));
+  if (!planned.empty() && planned.front()->lowerBound > 0)
+    cards.push_back(boundCard(*planned.front()));
   writeCards(cards, os);
   for (const Timeline *timeline : timelines)
     writeStepBar(*timeline, os);

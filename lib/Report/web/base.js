@@ -96,7 +96,7 @@ const font = size => `${size}px system-ui, "Segoe UI", "DejaVu Sans", sans-serif
 
 // Both charts have their left margin in common, so that times stand in line.
 const axisHeight = 24;
-const gutterOf = width => width < 560 ? 92 : 150;
+const gutterOf = width => width < 640 ? 108 : 186;
 function scaleOf(width) {
   const left = gutterOf(width), right = width - 10;
   const perNs = (right - left) / (view.end - view.begin);
@@ -117,14 +117,16 @@ function drawTimeAxis(context, scale, top, bottom, labelY) {
     context.fillText(text, Math.min(x, scale.right + 6 - half), labelY);
   }
 }
-// Shortens `text` to fit `width`; empty if nothing would be left.
+// Shortens `text` to fit `width`, in its middle: the end tells layers apart.
+// Empty if next to nothing would be left.
 function fit(context, text, width) {
   if (context.measureText(text).width <= width) return text;
-  let low = 0, high = text.length;
+  const cut = kept => text.slice(0, Math.ceil(kept * 0.4)) + '…' + text.slice(text.length - Math.floor(kept * 0.6));
+  let low = 0, high = Math.min(text.length - 1, Math.ceil(width / 3));
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (context.measureText(text.slice(0, middle) + '…').width <= width) low = middle; else high = middle - 1;
+    if (context.measureText(cut(middle)).width <= width) low = middle; else high = middle - 1;
   }
-  return low > 1 ? text.slice(0, low) + '…' : '';
+  return low > 2 ? cut(low) : '';
 }
 

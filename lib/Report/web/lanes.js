@@ -1,6 +1,6 @@
 // ---- Lanes: where each span is drawn ----------------------------------------
 
-const laneHeight = {single: 22, pair: 17, header: 24, gap: 5};
+const laneHeight = {single: 22, pair: 19, header: 24, gap: 5};
 
 // Spans of one source, rank and channel, by start. `longest` bounds how far back
 // a span may begin that is still there at some time.
@@ -92,13 +92,11 @@ function layOut() {
   lanes.height = top + 4;
 }
 
-// Compute of a rank as one lane, for its header row.
-function computeLane(rank) {
-  for (let source = 0; source < data.timelines.length; ++source) {
-    const here = lanes.grouped[source].get(rankOfSource(source, rank));
-    for (const [channel, kind] of data.timelines[source].channels)
-      if (kind === 0 && here?.has(channel)) return here.get(channel);
-  }
+// Compute of a rank itself; null if the source does not have it.
+function computeLane(source, rank) {
+  const here = lanes.grouped[source].get(rank);
+  for (const [channel, kind] of data.timelines[source].channels)
+    if (kind === 0 && here?.has(channel)) return here.get(channel);
   return null;
 }
 

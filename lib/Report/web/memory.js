@@ -37,7 +37,7 @@ function memoryScale(timeline, height) {
   let most = Math.max(1, timeline.planned, ...memory.sources.map(s => data.timelines[s].peak.bytes));
   const budgetFits = timeline.budget >= 0 && timeline.budget <= 3 * most;
   if (budgetFits) most = Math.max(most, timeline.budget);
-  const top = 18, bottom = height - axisHeight;
+  const top = 24, bottom = height - axisHeight;
   return {top, bottom, most: most * 1.08, budgetFits, y: bytes => bottom - (bottom - top) * bytes / (most * 1.08)};
 }
 

@@ -6,6 +6,14 @@ const inkOn = {compute: '#fff', all_reduce: '#1c1f23', all_gather: '#1c1f23', re
 // What the last drawing did; the tests read it.
 const drawn = {spans: 0, merged: 0, lanes: 0};
 
+// A strip along the foot of a span for as long as compute stood still for it.
+function drawExposed(context, x, bottom, width) {
+  context.fillStyle = colour('panel');
+  context.fillRect(x, bottom - 4, width, 1);
+  context.fillStyle = colour('bad');
+  context.fillRect(x, bottom - 3, width, 3);
+}
+
 // Spans narrower than a pixel become the share of each pixel that is busy.
 class Coverage {
   constructor(scale) {
@@ -23,16 +31,19 @@ class Coverage {
   }
   draw(context, y, height, fill, dim) {
     if (!this.used) return;
-    for (let i = 0; i < this.busy.length; ++i) {
-      if (!this.busy[i]) continue;
-      context.globalAlpha = (0.3 + 0.7 * Math.min(1, this.busy[i])) * dim;
+    const {busy} = this;
+    let last = -9; // a span with nothing near it is drawn so that it is seen
+    for (let i = 0; i < busy.length; ++i) {
+      if (!busy[i]) continue;
+      const isAlone = i - last > 4 && !busy.subarray(i + 1, i + 5).some(Boolean);
+      last = i;
+      context.globalAlpha = (isAlone ? 1 : 0.35 + 0.65 * Math.min(1, busy[i])) * dim;
       context.fillStyle = fill;
-      context.fillRect(this.scale.left + i, y, 1, height);
+      context.fillRect(this.scale.left + i, y, isAlone ? 2 : 1, height);
     }
     context.globalAlpha = 1;
-    context.fillStyle = colour('bad');
     for (let i = 0; i < this.exposed.length; ++i)
-      if (this.exposed[i] > 0) context.fillRect(this.scale.left + i, y + height - 3, 1, 3);
+      if (this.exposed[i] > 0) drawExposed(context, this.scale.left + i, y + height, 1);
   }
 }
 
@@ -59,13 +70,12 @@ function drawSpans(context, scale, lane, kind, y, height, labels) {
     context.fillStyle = fill;
     context.fillRect(x0, y, x1 - x0 - gap, height);
     if (waited > 0 && kind !== 'compute' && !hidden) {
-      context.fillStyle = colour('bad');
       const from = Math.max(x0, scale.x(end[k]) - waited);
-      context.fillRect(from, y + height - 3, Math.max(1, x1 - from - gap), 3);
+      drawExposed(context, from, y + height, Math.max(1, x1 - from - gap));
     }
     if (labels && x1 - x0 > 28) {
       context.fillStyle = inkOn[kind];
-      context.fillText(fit(context, strings[timeline.name[i]], x1 - x0 - 8), x0 + 4, y + height / 2 + 0.5);
+      context.fillText(fit(context, strings[timeline.name[i]], x1 - x0 - 8), x0 + 4, y + height / 2);
     }
     context.globalAlpha = 1;
   }
@@ -73,14 +83,20 @@ function drawSpans(context, scale, lane, kind, y, height, labels) {
   coverage.draw(context, y, height, fill, 1);
 }
 
-function busyShare(lane, step) {
-  let busy = 0;
-  for (let k = 0; k < lane.start.length; ++k) busy += lane.end[k] - lane.start[k];
-  return step > 0 ? Math.round(100 * busy / step) + ' % computing' : '';
+// "computing 76 % predicted, 75 % measured" of the rank itself.
+function busyShares(rank) {
+  const shares = data.timelines.flatMap((timeline, source) => {
+    const lane = computeLane(source, rank);
+    if (!lane || !timeline.step) return [];
+    let busy = 0;
+    for (let k = 0; k < lane.start.length; ++k) busy += lane.end[k] - lane.start[k];
+    return [Math.round(100 * busy / timeline.step) + ' %' + (isPair ? ' ' + strings[timeline.source] : '')];
+  });
+  return shares.length ? 'computing ' + shares.join(', ') : '';
 }
 
 function drawRank(context, scale, row, y) {
-  const isFolded = lanes.folded.has(row.rank), lane = computeLane(row.rank);
+  const isFolded = lanes.folded.has(row.rank);
   context.fillStyle = colour('grid');
   context.fillRect(0, y, scale.right + 10, row.height - 3);
   context.fillStyle = colour('ink');
@@ -88,11 +104,12 @@ function drawRank(context, scale, row, y) {
   context.textAlign = 'left';
   context.textBaseline = 'middle';
   context.fillText((isFolded ? '▸ ' : '▾ ') + 'rank ' + row.rank, 8, y + row.height / 2 - 1);
-  if (!lane) return;
-  if (isFolded) return drawSpans(context, scale, lane, 'compute', y + 5, row.height - 13, false);
+  // A folded rank is its compute alone, as measured where it was.
+  const lane = data.timelines.map((_, source) => computeLane(source, row.rank)).filter(Boolean).at(-1);
+  if (isFolded && lane) return drawSpans(context, scale, lane, 'compute', y + 5, row.height - 13, false);
   context.font = font(11);
   context.fillStyle = colour('soft');
-  context.fillText(busyShare(lane, view.whole), scale.left, y + row.height / 2 - 1);
+  context.fillText(busyShares(row.rank), scale.left, y + row.height / 2 - 1);
 }
 
 function drawLane(context, scale, row, y) {
@@ -105,7 +122,7 @@ function drawLane(context, scale, row, y) {
     context.fillRect(8, y + height / 2 - 4, 9, 9);
     context.fillStyle = colour('ink');
     context.font = font(12);
-    const room = right - 22 - (isPair ? 46 : 0);
+    const room = right - 22 - (isPair && scale.left > 120 ? 56 : isPair ? 24 : 0);
     context.fillText(fit(context, strings[row.channel], room), 22, y + height / 2 + 1);
   }
   if (isPair) {
@@ -177,9 +194,10 @@ function timelineLegend() {
   const legend = byId('legend');
   if (!legend) return;
   const kinds = new Set(data.timelines.flatMap(t => t.channels.map(c => c[1])));
-  for (const kind of [...kinds].sort()) legend.append(legendEntry(taskName(kind), taskName(kind).replace('_', ' ')));
+  for (const kind of [...kinds].sort()) legend.append(legendEntry(taskName(kind), taskName(kind)));
   legend.append(legendEntry('bad', 'compute stands still for it', 'key rule solid'));
-  const shades = element('span', {}, 'paler: many spans in a pixel, not all of it busy');
-  legend.append(shades);
+  data.timelines.forEach((timeline, source) =>
+    legend.append(legendEntry('soft', `end of the step, ${strings[timeline.source]}`, source ? 'key post' : 'key post dashed')));
+  legend.append(element('span', {}, 'pale: narrower than a pixel, partly idle'));
 }
 
