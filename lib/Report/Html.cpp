@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Html.h"
+#include "Trace.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -22,11 +23,8 @@ using namespace mlir::zero;
 using namespace llvm;
 
 std::string mlir::zero::escapeHtml(StringRef text) {
-  std::string valid = json::fixUTF8(text), result;
   // A page has no control characters, not even escaped ones.
-  for (char &c : valid)
-    if (isASCII(c) && !isPrint(c))
-      c = ' ';
+  std::string valid = oneLine(json::fixUTF8(text)), result;
   raw_string_ostream os(result);
   printHTMLEscaped(valid, os);
   return result;

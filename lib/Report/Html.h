@@ -25,8 +25,8 @@ namespace mlir::zero {
 /// `text` for elements and quoted attributes.
 std::string escapeHtml(llvm::StringRef text);
 
-/// `text` as a JSON string, quotes included, inside a <script> block: nothing in
-/// it ends the block or a line.
+/// `text` as a JSON string, quotes included, inside a <script> block: nothing
+/// in it ends the block or a line.
 std::string quoteForScript(llvm::StringRef text);
 
 /// "12.35 ms", "1.50 GiB", "61.3 %": four digits or so, with a unit.

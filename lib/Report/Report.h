@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Sections of the HTML file, in the order of the page. Each writes nothing if it
-// has nothing to show. Tables are plain HTML: they work without the script,
+// Sections of the HTML file, in the order of the page. Each writes nothing if
+// it has nothing to show. Tables are plain HTML: they work without the script,
 // which only sorts and filters them.
 //
 //===----------------------------------------------------------------------===//

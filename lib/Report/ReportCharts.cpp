@@ -91,9 +91,11 @@ void DataWriter::timeline(const Timeline &t) {
   column("rank", t.spans, [](const Span &s) { return s.rank; });
   column("channel", t.spans,
          [&](const Span &s) { return strings.number(s.channel); });
-  column("name", t.spans, [&](const Span &s) { return strings.number(s.name); });
+  column("name", t.spans,
+         [&](const Span &s) { return strings.number(s.name); });
   column("kind", t.spans, [](const Span &s) { return int(s.kind); });
-  column("start", t.spans, [](const Span &s) { return toNanoseconds(s.start); });
+  column("start", t.spans,
+         [](const Span &s) { return toNanoseconds(s.start); });
   column("dur", t.spans, [](const Span &s) {
     return toNanoseconds(s.end) - toNanoseconds(s.start);
   });
@@ -104,7 +106,8 @@ void DataWriter::timeline(const Timeline &t) {
          [&](const Span &s) { return strings.number(s.reason); });
   column("command", t.spans, [](const Span &s) { return s.command; });
   using Point = TimelineMemory;
-  column("time", t.memory, [](const Point &p) { return toNanoseconds(p.time); });
+  column("time", t.memory,
+         [](const Point &p) { return toNanoseconds(p.time); });
   os << ",\"memory\":[";
   ListSeparator comma(",");
   for (size_t kind = 0; kind != kNumMemoryKinds; ++kind) {

@@ -76,15 +76,14 @@ public:
   }
   /// A channel in its colour.
   void channel(StringRef name, TaskKind kind) {
-    os << "<td class=\"name\"><i class=\"key k-" << taskKindName(kind) << "\"></i>"
-       << escapeHtml(name) << "</td>";
+    os << "<td class=\"name\"><i class=\"key k-" << taskKindName(kind)
+       << "\"></i>" << escapeHtml(name) << "</td>";
   }
   /// A bar as long as its share of the longest.
   void bar(double value, double longest, TaskKind kind) {
     os << "<td class=\"graph\"><i class=\"k-" << taskKindName(kind)
        << "\" style=\"width:"
-       << cssPercent(longest > 0 ? 100 * value / longest : 0)
-       << "\"></i></td>";
+       << cssPercent(longest > 0 ? 100 * value / longest : 0) << "\"></i></td>";
   }
 
 private:
@@ -212,8 +211,7 @@ void mlir::zero::writeDifferences(const DrawnTimelines &drawn,
   }
 }
 
-void mlir::zero::writeParameters(const DrawnTimelines &drawn,
-                                 raw_ostream &os) {
+void mlir::zero::writeParameters(const DrawnTimelines &drawn, raw_ostream &os) {
   const Timeline *from = drawn.predicted;
   if (!from || from->parameters.empty())
     from = drawn.measured;

@@ -94,7 +94,8 @@ static Card exposedCard(ArrayRef<const Timeline *> all) {
 static Card peakCard(ArrayRef<const Timeline *> all) {
   Card card{"Peak of the arena", {}};
   for (const Timeline *t : all)
-    card.values.push_back({showBytes(double(t->plannedPeak)), sourceOf(all, t)});
+    card.values.push_back(
+        {showBytes(double(t->plannedPeak)), sourceOf(all, t)});
   const Timeline &t = *all.front();
   card.note = t.budgetBytes < 0
                   ? "no budget"
@@ -120,10 +121,10 @@ static void writePart(double seconds, double whole, StringRef kind,
                       StringRef name, raw_ostream &os) {
   if (seconds <= 0)
     return;
-  os << "<i class=\"" << kind << "\" style=\"width:"
-     << cssPercent(100 * seconds / whole) << "\" title=\""
-     << escapeHtml(name) << ": " << showSeconds(seconds) << ", "
-     << showPercent(100 * seconds / whole) << "\"></i>";
+  os << "<i class=\"" << kind
+     << "\" style=\"width:" << cssPercent(100 * seconds / whole)
+     << "\" title=\"" << escapeHtml(name) << ": " << showSeconds(seconds)
+     << ", " << showPercent(100 * seconds / whole) << "\"></i>";
 }
 
 /// The step as one bar: compute, then what it stood still for, then the rest.
@@ -178,7 +179,8 @@ static std::string titleOf(const Timeline &timeline) {
 }
 
 static std::string describe(const Timeline &t) {
-  std::string text = showCount(double(t.ranks)) + (t.ranks == 1 ? " rank" : " ranks");
+  std::string text =
+      showCount(double(t.ranks)) + (t.ranks == 1 ? " rank" : " ranks");
   if (t.grid.size() > 1)
     text += " (" + showShape(t.grid) + ")";
   text += ", ZeRO stage " + std::to_string(t.stage);
@@ -224,7 +226,8 @@ void mlir::zero::writeReport(ArrayRef<Timeline> timelines, raw_ostream &os) {
   Timeline none;
   if (present(drawn).empty())
     drawn.predicted = &none;
-  os << "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+  os << "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta "
+        "charset=\"utf-8\">\n"
         "<meta name=\"viewport\" content=\"width=device-width, "
         "initial-scale=1\">\n"
         "<meta name=\"color-scheme\" content=\"light dark\">\n"

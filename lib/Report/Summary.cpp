@@ -52,8 +52,8 @@ mlir::zero::summarizeChannels(const Timeline &timeline) {
   }
   std::vector<ChannelSummary> result;
   for (auto &[channel, sum] : sums) {
-    for (double *value : {&sum.spans, &sum.busySeconds, &sum.exposedSeconds,
-                          &sum.sentBytes})
+    for (double *value :
+         {&sum.spans, &sum.busySeconds, &sum.exposedSeconds, &sum.sentBytes})
       *value /= double(ranks.size());
     result.push_back(std::move(sum));
   }
@@ -153,10 +153,10 @@ mlir::zero::exposedCollectives(const Timeline &timeline) {
   std::vector<ExposedCollective> result;
   for (auto &[key, row] : found)
     result.push_back(row);
-  llvm::stable_sort(
-      result, [](const ExposedCollective &a, const ExposedCollective &b) {
-        return std::tie(b.span->exposed, a.span->start) <
-               std::tie(a.span->exposed, b.span->start);
-      });
+  llvm::stable_sort(result,
+                    [](const ExposedCollective &a, const ExposedCollective &b) {
+                      return std::tie(b.span->exposed, a.span->start) <
+                             std::tie(a.span->exposed, b.span->start);
+                    });
   return result;
 }

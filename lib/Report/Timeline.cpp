@@ -6,13 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Names, checks, and the files that the tools write. See Timeline.h.
+// Names, checks, and the files that the tools write.
 //
 //===----------------------------------------------------------------------===//
 
-#include "zero/Report/Timeline.h"
+#include "Trace.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -72,6 +73,13 @@ static std::string checkParameter(const TimelineParameter &parameter) {
   return parameter.bytes < 0 ? "has less than 0 bytes" : "";
 }
 
+std::string mlir::zero::oneLine(std::string message) {
+  for (char &c : message)
+    if (isASCII(c) && !isPrint(c))
+      c = ' ';
+  return message;
+}
+
 std::string mlir::zero::checkTimeline(const Timeline &timeline) {
   if (timeline.ranks < 1 ||
       any_of(timeline.grid, [](int64_t size) { return size < 1; }))
@@ -85,10 +93,10 @@ std::string mlir::zero::checkTimeline(const Timeline &timeline) {
     return "has a step time that is not between 0 and 1e9 s";
   for (auto [i, span] : enumerate(timeline.spans))
     if (std::string wrong = checkSpan(span, timeline.ranks); !wrong.empty())
-      return formatv("span {0} ({1}) {2}", i, span.name, wrong);
+      return oneLine(formatv("span {0} ({1}) {2}", i, span.name, wrong));
   for (const TimelineParameter &parameter : timeline.parameters)
     if (std::string wrong = checkParameter(parameter); !wrong.empty())
-      return formatv("parameter {0} {1}", parameter.name, wrong);
+      return oneLine(formatv("parameter {0} {1}", parameter.name, wrong));
   return checkMemory(timeline.memory);
 }
 
@@ -131,8 +139,8 @@ static Error writeFile(StringRef path, Writer write) {
   if (!error)
     return Error::success();
   std::string text = toString(std::move(error));
-  return createStringError(path + ": cannot write: " +
-                           StringRef(text).split('\n').first);
+  return createStringError(
+      path + ": cannot write: " + StringRef(text).split('\n').first);
 }
 
 Error mlir::zero::writeTimelineFiles(ArrayRef<Timeline> timelines,
@@ -141,11 +149,10 @@ Error mlir::zero::writeTimelineFiles(ArrayRef<Timeline> timelines,
   for (const Timeline &timeline : timelines)
     if (std::string wrong = checkTimeline(timeline); !wrong.empty())
       return createStringError((tracePath.empty() ? reportPath : tracePath) +
-                               ": the " + timeline.source + " timeline " +
-                               wrong);
-  if (Error error = writeFile(tracePath, [&](raw_ostream &os) {
-        writeTrace(timelines, os);
-      }))
+                               ": the " + oneLine(timeline.source) +
+                               " timeline " + wrong);
+  if (Error error = writeFile(
+          tracePath, [&](raw_ostream &os) { writeTrace(timelines, os); }))
     return error;
   return writeFile(reportPath,
                    [&](raw_ostream &os) { writeReport(timelines, os); });

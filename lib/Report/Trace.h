@@ -38,6 +38,10 @@ inline int64_t toNanoseconds(double seconds) {
   return std::llround(seconds * 1e9);
 }
 
+/// Messages quote names that may hold anything: control characters become
+/// spaces.
+std::string oneLine(std::string message);
+
 /// The shortest decimal number that reads back as `value`.
 void writeNumber(llvm::raw_ostream &os, double value);
 
@@ -49,8 +53,8 @@ struct Channel {
     return std::tie(kind, name) < std::tie(o.kind, o.name);
   }
 };
-/// A rank that is shown, and the channels of its spans; a channel takes the kind
-/// of its first span.
+/// A rank that is shown, and the channels of its spans; a channel takes the
+/// kind of its first span.
 struct RankChannels {
   int32_t rank = 0;
   std::vector<Channel> channels;

@@ -141,8 +141,7 @@ public:
   const json::Object *get() const { return object; }
 
 private:
-  const json::Value *find(StringRef key, bool optional,
-                          const Twine &expected) {
+  const json::Value *find(StringRef key, bool optional, const Twine &expected) {
     const json::Value *value = object ? object->get(key) : nullptr;
     if (!value && !optional)
       fail("has no '" + key + "', expected " + expected);
@@ -257,8 +256,8 @@ void TraceReader::parameter(Fields &args, int64_t pid) {
     return args.fail("is of pid " + Twine(pid) + ", which no " +
                      kTimelineEvent + " event before it lists");
   TimelineParameter row;
-  args.only({"name", "shape", "shard", "type", "residence", "gathered",
-             "bytes"});
+  args.only(
+      {"name", "shape", "shard", "type", "residence", "gathered", "bytes"});
   args.text("name", row.name);
   args.integers("shape", row.shape);
   args.integers("shard", row.shard);
@@ -270,12 +269,11 @@ void TraceReader::parameter(Fields &args, int64_t pid) {
 }
 
 void TraceReader::metadata(Fields &fields, StringRef name) {
-  bool forViewers =
-      StringSwitch<bool>(name)
-          .Cases({"process_name", "process_sort_index", "thread_name",
-                  "thread_sort_index"},
-                 true)
-          .Default(false);
+  bool forViewers = StringSwitch<bool>(name)
+                        .Cases({"process_name", "process_sort_index",
+                                "thread_name", "thread_sort_index"},
+                               true)
+                        .Default(false);
   if (forViewers)
     return;
   int64_t pid = 0;
@@ -295,8 +293,8 @@ static std::optional<TaskKind> parseKind(StringRef name) {
   return std::nullopt;
 }
 
-/// `start` and `end` say in seconds and exactly what `ts` and `dur` tell viewers
-/// in microseconds: an edit of one alone is a mistake.
+/// `start` and `end` say in seconds and exactly what `ts` and `dur` tell
+/// viewers in microseconds: an edit of one alone is a mistake.
 static bool agrees(double seconds, double microseconds) {
   return std::abs(seconds * 1e6 - microseconds) <= 1e-3 + 1e-9 * microseconds;
 }
@@ -307,8 +305,8 @@ void TraceReader::span(Fields &fields) {
   double ts = 0, dur = 0;
   int64_t tid = 0, command = -1;
   Process *process = processOf(fields);
-  fields.only({"ph", "pid", "tid", "name", "cat", "ts", "dur", "start", "end",
-               "args"});
+  fields.only(
+      {"ph", "pid", "tid", "name", "cat", "ts", "dur", "start", "end", "args"});
   fields.integer("tid", tid, 0, kMaxInteger);
   fields.text("name", span.name);
   fields.text("cat", category);
@@ -325,7 +323,8 @@ void TraceReader::span(Fields &fields) {
   args.text("reason", span.reason, /*optional=*/true);
   std::optional<TaskKind> kind = parseKind(category);
   if (!kind)
-    fields.fail("has 'cat' " + category + ", expected compute, all_gather, "
+    fields.fail("has 'cat' " + category +
+                ", expected compute, all_gather, "
                 "reduce_scatter, all_reduce, copy_in or copy_out");
   if (!agrees(span.start, ts) || !agrees(span.end, ts + dur))
     fields.fail("has 'ts' and 'dur' that disagree with 'start' and 'end'");
@@ -418,7 +417,7 @@ Expected<std::vector<Timeline>> TraceReader::read(StringRef text) {
   if (error.empty())
     checkCounts();
   if (!error.empty())
-    return createStringError(error);
+    return createStringError(oneLine(error));
   std::vector<Timeline> timelines;
   for (Open &open : found)
     timelines.push_back(std::move(open.timeline));
@@ -433,8 +432,8 @@ Expected<std::vector<Timeline>> mlir::zero::readTrace(StringRef path) {
   auto file = MemoryBuffer::getFile(path, /*IsText=*/false,
                                     /*RequiresNullTerminator=*/false);
   if (!file)
-    return createStringError(path + ": cannot read: " +
-                             file.getError().message());
+    return createStringError(path +
+                             ": cannot read: " + file.getError().message());
   auto timelines = parseTrace((*file)->getBuffer());
   if (!timelines)
     return createStringError(path + ": " + toString(timelines.takeError()));

@@ -34,8 +34,7 @@ void mlir::zero::writeNumber(raw_ostream &os, double value) {
   os << StringRef(digits, end.ptr - digits);
 }
 
-std::vector<RankChannels>
-mlir::zero::channelsByRank(const Timeline &timeline) {
+std::vector<RankChannels> mlir::zero::channelsByRank(const Timeline &timeline) {
   std::map<int32_t, std::map<StringRef, TaskKind>> found;
   for (const TimelineSpan &span : timeline.spans)
     found[span.rank].try_emplace(span.channel, span.kind);
@@ -248,8 +247,7 @@ void TraceWriter::memory(const Timeline &timeline, int64_t pid) {
       json.attributeObject("args", [&] {
         for (size_t kind = 0; kind != kNumMemoryKinds; ++kind)
           if (used[kind])
-            json.attribute(memoryKindName(MemoryKind(kind)),
-                           point.bytes[kind]);
+            json.attribute(memoryKindName(MemoryKind(kind)), point.bytes[kind]);
       });
     });
 }

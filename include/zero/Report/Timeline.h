@@ -73,9 +73,10 @@ struct Timeline {
   std::vector<std::string> notes; ///< what limits the step, in sentences
 };
 
-/// Empty if `timeline` can be drawn; otherwise one line that says what is wrong:
-/// a rank out of range, a time that is negative, not finite or beyond 1e9 s, a
-/// span that ends before it starts, memory points out of order, negative bytes.
+/// Empty if `timeline` can be drawn; otherwise one line that says what is
+/// wrong: a rank out of range, a time that is negative, not finite or beyond
+/// 1e9 s, a span that ends before it starts, memory points out of order,
+/// negative bytes.
 std::string checkTimeline(const Timeline &timeline);
 
 /// Chrome trace-event JSON, as Perfetto opens it: a process per rank, a thread
