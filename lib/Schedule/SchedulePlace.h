@@ -115,6 +115,47 @@ Placement place(const Problem &problem, llvm::ArrayRef<int64_t> least,
 /// changes: the least memory of the same timing.
 void delayStarts(const StepGraph &graph, Schedule &schedule);
 
+//===----------------------------------------------------------------------===//
+// Decisions
+//===----------------------------------------------------------------------===//
+
+/// The compute tasks as the graph has them.
+std::vector<int32_t> graphOrder(const StepGraph &graph);
+
+/// Other orders worth a try, all of which respect the uses of buffers: tasks
+/// that wait for reductions last, or as soon as these are done; memory freed
+/// early; memory taken late; gradients early.
+std::vector<std::vector<int32_t>> otherOrders(const StepGraph &graph);
+
+/// How collectives are put into buckets.
+struct BucketRule {
+  bool sameUnit = false; ///< only within a layer
+  /// Grow while latency is more than this part of a bucket's time.
+  double latencyShare = 0;
+  int64_t bytes = 0; ///< the most
+};
+
+/// Buckets of collectives that neighbour each other in `problem`, which has
+/// none.
+std::vector<std::vector<int32_t>> makeBuckets(const Problem &problem,
+                                              const BucketRule &rule);
+
+/// A repeated gather and what dropping it costs.
+struct Repeat {
+  int32_t task;
+  int32_t first, last; ///< places (see `leastMemory`) its bytes are held in
+  int64_t bytes;
+  double worth; ///< seconds saved per byte and second held
+};
+
+/// Repeated gathers, the most worth dropping first.
+std::vector<Repeat> findRepeats(const Problem &problem);
+
+/// The first of `repeats` whose bytes fit beside the least memory.
+std::vector<int32_t> chooseDropped(llvm::ArrayRef<Repeat> repeats,
+                                   llvm::ArrayRef<int64_t> least,
+                                   int64_t limit);
+
 } // namespace mlir::zero
 
 #endif // ZERO_LIB_SCHEDULE_SCHEDULEPLACE_H

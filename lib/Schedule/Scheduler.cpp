@@ -11,59 +11,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "zero/Schedule/Scheduler.h"
-#include "SchedulePlace.h"
+#include "ScheduleSearch.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
-#include <limits>
 
 using namespace mlir::zero;
-
-namespace {
-/// A point of the front and its schedule.
-struct Candidate {
-  double seconds = 0;
-  int64_t peakBytes = 0;
-  Schedule schedule;
-};
-} // namespace
-
-static void addCandidate(const StepGraph &graph, Schedule schedule,
-                         std::vector<Candidate> &front) {
-  SimulatedStep simulated = simulate(graph, schedule);
-  for (const Candidate &other : front)
-    if (other.seconds <= simulated.seconds &&
-        other.peakBytes <= simulated.peakBytes)
-      return;
-  llvm::erase_if(front, [&](const Candidate &other) {
-    return simulated.seconds <= other.seconds &&
-           simulated.peakBytes <= other.peakBytes;
-  });
-  Candidate candidate{simulated.seconds, simulated.peakBytes,
-                      std::move(schedule)};
-  auto place = llvm::partition_point(front, [&](const Candidate &other) {
-    return other.seconds < candidate.seconds;
-  });
-  front.insert(place, std::move(candidate));
-}
-
-/// Walks down from unlimited memory.
-static void walk(const StepGraph &graph, const Problem &problem,
-                 std::vector<Candidate> &front) {
-  std::vector<int64_t> least = leastMemory(problem);
-  int64_t lowest = *std::max_element(least.begin(), least.end());
-  PlacePolicy policy;
-  policy.limit = std::numeric_limits<int64_t>::max();
-  while (true) {
-    Placement placement = place(problem, least, policy);
-    if (!placement.feasible)
-      return;
-    delayStarts(graph, placement.schedule);
-    int64_t peak = simulate(graph, placement.schedule).peakBytes;
-    addCandidate(graph, std::move(placement.schedule), front);
-    policy.limit = peak - std::max<int64_t>(1, (peak - lowest) / 16);
-  }
-}
 
 static void describePeak(const StepGraph &graph, ScheduleResult &result) {
   std::vector<int32_t> kept = keptBuffers(graph, result.schedule.dropped);
@@ -103,27 +56,38 @@ static void describePeak(const StepGraph &graph, ScheduleResult &result) {
 
 ScheduleResult mlir::zero::scheduleStep(const StepGraph &graph,
                                         const SchedulerOptions &options) {
-  std::vector<Candidate> front;
-  addCandidate(graph, serialSchedule(graph), front);
-  if (options.prefetch) {
-    Decisions decisions;
-    for (int32_t task = 0, e = graph.tasks.size(); task != e; ++task)
-      if (graph.tasks[task].channel == 0)
-        decisions.order.push_back(task);
-    walk(graph, Problem(graph, decisions), front);
+  Search search(graph, options);
+  // Each pass alone and then all together: never worse than any of them.
+  bool SchedulerOptions::*passes[] = {
+      &SchedulerOptions::prefetch, &SchedulerOptions::keepGathered,
+      &SchedulerOptions::reorder, &SchedulerOptions::bucket};
+  int allowed = 0;
+  for (auto pass : passes) {
+    if (!(options.*pass))
+      continue;
+    SchedulerOptions alone = options;
+    for (auto other : passes)
+      alone.*other = other == pass;
+    search.explore(alone);
+    ++allowed;
   }
+  if (allowed != 1)
+    search.explore(options);
+
+  const std::vector<Trade> &front = search.getFront();
   ScheduleResult result;
-  for (const Candidate &candidate : front)
-    result.front.push_back({candidate.seconds, candidate.peakBytes});
-  const Candidate *chosen = &front.back();
-  for (const Candidate &candidate : llvm::reverse(front))
-    if (options.memoryBytes < 0 || candidate.peakBytes <= options.memoryBytes)
-      chosen = &candidate;
-  result.feasible =
-      options.memoryBytes < 0 || chosen->peakBytes <= options.memoryBytes;
-  if (!result.feasible)
+  for (const Trade &trade : front)
+    result.front.push_back({trade.seconds, trade.peakBytes});
+  auto fits = [&](const Trade &trade) {
+    return options.memoryBytes < 0 || trade.peakBytes <= options.memoryBytes;
+  };
+  auto chosen = llvm::find_if(front, fits);
+  result.feasible = chosen != front.end();
+  if (!result.feasible) {
+    chosen = std::prev(front.end());
     result.missingBytes = chosen->peakBytes - options.memoryBytes;
-  result.schedule = chosen->schedule;
+  }
+  result.schedule = search.make(chosen->recipe);
   result.simulated = simulate(graph, result.schedule);
   describePeak(graph, result);
   return result;

@@ -1,0 +1,72 @@
+//===- ScheduleSearch.h - The best trades of time and memory ----*- C++ -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Tries decisions and placements of a step and keeps those that no other beats
+// in both time and memory. The number of trials depends on the size of the step
+// alone. See docs/scheduling.md.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_LIB_SCHEDULE_SCHEDULESEARCH_H
+#define ZERO_LIB_SCHEDULE_SCHEDULESEARCH_H
+
+#include "SchedulePlace.h"
+#include "zero/Schedule/Scheduler.h"
+
+#include <memory>
+
+namespace mlir::zero {
+
+/// How to make a schedule again.
+struct Recipe {
+  std::shared_ptr<const Decisions> decisions;
+  PlacePolicy policy;
+};
+
+/// A point of the front.
+struct Trade {
+  double seconds = 0;
+  int64_t peakBytes = 0;
+  Recipe recipe;
+};
+
+/// The front of a step, fastest first.
+class Search {
+public:
+  Search(const StepGraph &graph, const SchedulerOptions &options);
+
+  /// Adds what the passes allowed by `options` can do together.
+  void explore(const SchedulerOptions &options);
+
+  const std::vector<Trade> &getFront() const { return front; }
+
+  Schedule make(const Recipe &recipe) const;
+
+private:
+  struct Variant;
+
+  void add(double seconds, int64_t peak, const Recipe &recipe);
+  Trade tryOne(const Problem &problem, llvm::ArrayRef<int64_t> least,
+               const Recipe &recipe);
+  Variant makeVariant(llvm::ArrayRef<int32_t> order, const BucketRule *rule,
+                      std::vector<int32_t> dropped) const;
+  Trade tryAll(const Variant &variant, int64_t limit, bool overlap);
+  std::vector<Variant> findVariants(const SchedulerOptions &options);
+  void walk(const Variant &variant, const SchedulerOptions &options);
+  void improve(const SchedulerOptions &options);
+
+  const StepGraph &graph;
+  std::vector<std::vector<int32_t>> orders; ///< the first is the graph's
+  int64_t costOfTrial = 0;
+  int64_t trialsLeft = 0;
+  std::vector<Trade> front;
+};
+
+} // namespace mlir::zero
+
+#endif // ZERO_LIB_SCHEDULE_SCHEDULESEARCH_H
