@@ -20,7 +20,7 @@ import zlib
 
 import numpy
 
-TIMEOUT_S = 60
+TIMEOUT_S = 30
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
          "--disable-dev-shm-usage", "--disable-extensions", "--disable-background-networking", "--force-color-profile=srgb")
 
@@ -48,7 +48,7 @@ class Browser:
         os.close(from_browser)
         self.out, self.into = to_us, from_us
         self.buffer, self.number, self.session = b"", 0, None
-        self.problems = []
+        self.problems, self.url = [], ""
 
     def __enter__(self):
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
@@ -108,7 +108,7 @@ class Browser:
             self.problems.append("console: " + str([a.get("value") for a in params["args"]]))
         elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
             self.problems.append("log: " + params["entry"]["text"])
-        elif method == "Network.requestWillBeSent" and params["request"]["url"] != self.url:
+        elif method == "Network.requestWillBeSent" and params["request"]["url"] not in (self.url, "about:blank"):
             self.problems.append("request: " + params["request"]["url"])
         elif method == "Page.javascriptDialogOpening":
             self.problems.append("dialog: " + params["message"])
@@ -116,6 +116,8 @@ class Browser:
     # ---- Pages ----
 
     def open(self, path, width=1400, height=1000, dark=False, script=True):
+        self.call("Page.navigate", url="about:blank")
+        self.until("location.href === 'about:blank'")
         self.problems, self.url = [], path.resolve().as_uri()
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.call("Emulation.setEmulatedMedia",
@@ -136,7 +138,7 @@ class Browser:
     def until(self, condition):
         deadline = time.monotonic() + TIMEOUT_S
         while not self.run(f"!!({condition})"):
-            if self.problems or time.monotonic() > deadline:
+            if time.monotonic() > deadline:
                 raise RuntimeError(f"never came true: {condition}; {'; '.join(self.problems) or 'no error'}")
             time.sleep(0.02)
 

@@ -65,17 +65,17 @@ function drawSpans(context, scale, lane, kind, y, height, labels) {
       (hidden ? faint : coverage).add(x0, Math.max(x1, x0 + 0.02), hidden ? 0 : waited);
       continue;
     }
-    const gap = x1 - x0 > 4 ? 1 : 0;
+    const left = Math.round(x0), wide = Math.max(1, Math.round(x1) - left), width = wide > 4 ? wide - 1 : wide;
     context.globalAlpha = hidden ? 0.16 : 1;
     context.fillStyle = fill;
-    context.fillRect(x0, y, x1 - x0 - gap, height);
+    context.fillRect(left, y, width, height);
     if (waited > 0 && kind !== 'compute' && !hidden) {
-      const from = Math.max(x0, scale.x(end[k]) - waited);
-      drawExposed(context, from, y + height, Math.max(1, x1 - from - gap));
+      const from = Math.max(left, Math.round(scale.x(end[k]) - waited));
+      if (from <= left + width) drawExposed(context, Math.min(from, left + width - 1), y + height, Math.max(1, left + width - from));
     }
-    if (labels && x1 - x0 > 28) {
+    if (labels && width > 28) {
       context.fillStyle = inkOn[kind];
-      context.fillText(fit(context, strings[timeline.name[i]], x1 - x0 - 8), x0 + 4, y + height / 2);
+      context.fillText(fit(context, strings[timeline.name[i]], width - 8), left + 4, y + height / 2);
     }
     context.globalAlpha = 1;
   }
