@@ -6,15 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Liveness of a program's buffers, and their places by the arena planner.
+// Places of a program's buffers by the arena planner.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Plan/Plan.h"
 #include "zero/Lowering/Passes.h"
 #include "zero/Schedule/ArenaPlanner.h"
+#include "zero/Transforms/PlanOrder.h"
 
-#include "llvm/ADT/MapVector.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::zero {
@@ -25,70 +25,16 @@ namespace mlir::zero {
 using namespace mlir;
 using namespace mlir::zero;
 
-/// The buffer that `value` is, or is a view of.
-static plan::BufferOp underlyingBuffer(Value value) {
-  while (auto view = value.getDefiningOp<plan::ViewOp>())
-    value = view.getSource();
-  return value.getDefiningOp<plan::BufferOp>();
-}
-
-/// Kinds that keep their value from one step to the next, or are written by
-/// the runtime outside the commands.
-static bool livesForever(plan::Kind kind) {
-  switch (kind) {
-  case plan::Kind::Parameter:
-  case plan::Kind::OptimizerState:
-  case plan::Kind::Input:
-  case plan::Kind::Constant:
-  case plan::Kind::Persistent:
-    return true;
-  case plan::Kind::Gradient:
-  case plan::Kind::Gathered:
-  case plan::Kind::Activation:
-    return false;
-  }
-  return true;
-}
-
-using LiveRanges = llvm::MapVector<plan::BufferOp, LiveRange>;
-
-/// Lifetimes in positions of commands; a buffer without use takes no room in
-/// time.
-static LiveRanges computeLiveRanges(plan::ProgramOp program) {
-  LiveRanges ranges;
-  for (auto buffer : program.getBody().getOps<plan::BufferOp>())
-    ranges[buffer] = {/*first=*/1, /*last=*/0, buffer.getBytes()};
-  int64_t time = 0;
-  auto use = [&](Value value, int64_t first, int64_t last) {
-    LiveRange &range = ranges[underlyingBuffer(value)];
-    bool fresh = range.last < range.first;
-    range.first = fresh ? first : std::min(range.first, first);
-    range.last = fresh ? last : std::max(range.last, last);
-  };
-  for (Operation &op : program.getBody().front()) {
-    auto command = dyn_cast<plan::CommandOpInterface>(&op);
-    if (!command)
-      continue;
-    for (Value value : command.getReadBuffers())
-      use(value, time, time);
-    for (Value value : command.getWrittenBuffers())
-      use(value, time, time);
-    ++time;
-  }
-  for (auto output : program.getBody().getOps<plan::OutputOp>())
-    use(output.getBuffer(), 0, time);
-  for (auto &[buffer, range] : ranges)
-    if (livesForever(plan::BufferOp(buffer).getKind()))
-      range = {0, time, range.bytes};
-  return ranges;
+static LiveRange rangeOf(PlanLifetime life) {
+  return {life.first, life.last, life.buffer.getBytes()};
 }
 
 /// Most bytes of gathered parameters alive at one time.
-static int64_t gatheredWindow(const LiveRanges &all) {
+static int64_t gatheredWindow(ArrayRef<PlanLifetime> lifetimes) {
   SmallVector<LiveRange> gathered;
-  for (const auto &[buffer, range] : all)
-    if (plan::BufferOp(buffer).getKind() == plan::Kind::Gathered)
-      gathered.push_back(range);
+  for (const PlanLifetime &life : lifetimes)
+    if (plan::BufferOp(life.buffer).getKind() == plan::Kind::Gathered)
+      gathered.push_back(rangeOf(life));
   return maxLiveBytes(gathered);
 }
 
@@ -103,25 +49,27 @@ struct PlanAllocatePass : mlir::zero::impl::PlanAllocateBase<PlanAllocatePass> {
           << " is not a power of two";
       return signalPassFailure();
     }
-    LiveRanges all = computeLiveRanges(getOperation());
+    std::vector<PlanLifetime> all =
+        computeLifetimes(getOperation(), PlanOrder(getOperation()));
     for (auto arena : getOperation().getBody().getOps<plan::ArenaOp>())
       place(arena, all);
     getOperation().setWindow(gatheredWindow(all));
   }
 
-  void place(plan::ArenaOp arena, LiveRanges &all) {
+  void place(plan::ArenaOp arena, ArrayRef<PlanLifetime> all) {
     SmallVector<plan::BufferOp> buffers;
     SmallVector<LiveRange> ranges;
-    for (auto &[buffer, range] : all) {
-      if (plan::BufferOp(buffer).getArena() != arena.getArena())
+    for (const PlanLifetime &life : all) {
+      if (plan::BufferOp(life.buffer).getArena() != arena.getArena())
         continue;
-      buffers.push_back(buffer);
-      ranges.push_back(range);
+      buffers.push_back(life.buffer);
+      ranges.push_back(rangeOf(life));
     }
     ArenaPlan plan = planArena(ranges, alignment);
     for (auto [buffer, offset] : llvm::zip_equal(buffers, plan.offsets))
       buffer.setOffset(offset);
     arena.setBytes(plan.height);
+    arena.setLowerBound(plan.lowerBound);
     numBuffers += buffers.size();
     arena.emitRemark() << "arena of " << plan.height << " bytes for "
                        << buffers.size() << " buffers; lower bound "

@@ -6,20 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Walks the step in order and emits one command per op, binding every value to
-// a buffer. See StepStorage.h for when a buffer may be overwritten.
+// Symbols, signature, kernels and library calls; collectives are in
+// PlanLowerCollectives.cpp.
 //
 //===----------------------------------------------------------------------===//
 
 #include "LibraryOperands.h"
-#include "StepStorage.h"
+#include "StepLowering.h"
 
-#include "dialects/Plan/Plan.h"
 #include "dialects/Train/Train.h"
-#include "dialects/Zero/Zero.h"
 #include "zero/Lowering/Passes.h"
+#include "zero/Transforms/PlanOrder.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -31,91 +29,33 @@ namespace mlir::zero {
 using namespace mlir;
 using namespace mlir::zero;
 
-/// Elements of one row of dimension 0.
-static int64_t rowElements(ShapedType type) {
-  return ShapedType::getNumElements(type.getShape().drop_front());
-}
-
 /// A program before `step` with an empty block for declarations and one for
 /// commands.
-static plan::ProgramOp createProgram(func::FuncOp step, int64_t ranks) {
+static plan::ProgramOp createProgram(func::FuncOp step,
+                                     ArrayRef<int64_t> grid) {
   OpBuilder builder(step);
-  auto program = plan::ProgramOp::create(builder, step.getLoc(), step.getName(),
-                                         ranks, /*grid=*/DenseI64ArrayAttr(),
-                                         /*window=*/IntegerAttr(),
-                                         IntegerAttr(), IntegerAttr());
+  auto program = plan::ProgramOp::create(
+      builder, step.getLoc(), step.getName(), ShapedType::getNumElements(grid),
+      grid.size() > 1 ? builder.getDenseI64ArrayAttr(grid)
+                      : DenseI64ArrayAttr(),
+      /*window=*/IntegerAttr(), /*budget=*/IntegerAttr(),
+      /*order=*/IntegerAttr());
   program.getBody().emplaceBlock();
   program.getBody().emplaceBlock();
   return program;
 }
 
-namespace {
-
-/// Emits into a program of two blocks, declarations and commands, which become
-/// one at the end.
-class StepLowering {
-public:
-  StepLowering(ModuleOp module, func::FuncOp step, int64_t ranks, int64_t stage)
-      : module(module), step(step), ranks(ranks), stage(stage), liveness(step),
-        program(createProgram(step, ranks)),
-        declarations(OpBuilder::atBlockEnd(&program.getBody().front())),
-        commands(OpBuilder::atBlockEnd(&program.getBody().back())),
-        arena(plan::ArenaOp::create(declarations, step.getLoc(),
-                                    plan::ArenaType::get(step.getContext()),
-                                    plan::Space::Device, IntegerAttr(),
-                                    IntegerAttr())),
-        memory(declarations, arena.getArena(), liveness) {}
-
-  LogicalResult run();
-
-private:
-  // Symbols and the signature.
-  LogicalResult declareSymbols();
-  void declareParam(ParamOp param);
-  void declareState(StateOp state);
-  LogicalResult declareInputs();
-  LogicalResult declareOutputs(func::ReturnOp ret);
-  void declareParameter(Operation *symbol, StringRef name, Type type,
-                        plan::Kind kind, plan::ParamRole role);
-  void finish();
-
-  // Ops of the step.
-  LogicalResult lower(Operation *op);
-  LogicalResult lowerConstant(arith::ConstantOp op);
-  LogicalResult lowerRead(ReadOp op);
-  LogicalResult lowerLocal(LocalOp op);
-  LogicalResult lowerView(Operation *op);
-  LogicalResult lowerAssign(AssignOp op);
-  LogicalResult lowerRelease(ReleaseOp op);
-  LogicalResult lowerDispatch(plan::DispatchOp op);
-  LogicalResult lowerCall(Operation *op);
-  LogicalResult lowerAllGather(AllGatherOp op);
-  LogicalResult lowerReduceScatter(ReduceScatterOp op);
-  LogicalResult lowerAllReduce(AllReduceOp op);
-
-  // Pieces of the above.
-  const Place &placeOf(Value value);
-  Value bufferOf(Value value, Location loc);
-  Place fresh(Location loc, ShapedType type, plan::Kind kind);
-  Place tie(plan::DispatchOp op, unsigned result, int64_t operand);
-  Storage *assignedStorage(Value value, Operation *producer);
-  void copy(Location loc, const Place &from, const Place &to);
-  void markGradient(Value value);
-  bool isParameter(Value value);
-
-  ModuleOp module;
-  func::FuncOp step;
-  int64_t ranks, stage;
-  StepLiveness liveness;
-  plan::ProgramOp program;
-  OpBuilder declarations, commands;
-  plan::ArenaOp arena;
-  StepMemory memory;
-  llvm::StringMap<Storage *> symbols;
-  DenseMap<Attribute, Storage *> constants;
-};
-
-} // namespace
+StepLowering::StepLowering(ModuleOp module, func::FuncOp step,
+                           ArrayRef<int64_t> grid, int64_t stage)
+    : module(module), step(step), grid(grid),
+      ranks(ShapedType::getNumElements(grid)), shards(grid.back()),
+      stage(stage), liveness(step), program(createProgram(step, grid)),
+      declarations(OpBuilder::atBlockEnd(&program.getBody().front())),
+      commands(OpBuilder::atBlockEnd(&program.getBody().back())),
+      arena(plan::ArenaOp::create(
+          declarations, step.getLoc(), plan::ArenaType::get(step.getContext()),
+          plan::Space::Device, IntegerAttr(), IntegerAttr())),
+      memory(declarations, arena.getArena(), liveness), order(declarations) {}
 
 //===----------------------------------------------------------------------===//
 // Symbols and the signature
@@ -129,7 +69,7 @@ void StepLowering::declareParameter(Operation *symbol, StringRef name,
   auto sharded = dyn_cast<ShardedType>(type);
   ShapedType logical =
       sharded ? sharded.getLogicalType() : cast<ShapedType>(type);
-  ShapedType held = sharded ? sharded.getLocalType(ranks) : logical;
+  ShapedType held = sharded ? sharded.getLocalType(shards) : logical;
   Storage *storage = memory.create(loc, held, kind);
   storage->symbol = name.str();
   symbols[name] = storage;
@@ -147,8 +87,8 @@ void StepLowering::declareParameter(Operation *symbol, StringRef name,
       param ? param.getTiedAttr() : ArrayAttr());
   if (sharded)
     storage->buffer.setPadding(
-        (held.getNumElements() * ranks - logical.getNumElements()) *
-        plan::elementBytes(logical.getElementType()));
+        (held.getNumElements() * shards - logical.getNumElements()) *
+        (ranks / shards) * plan::elementBytes(logical.getElementType()));
 }
 
 void StepLowering::declareParam(ParamOp param) {
@@ -166,6 +106,7 @@ void StepLowering::declareState(StateOp state) {
 }
 
 LogicalResult StepLowering::declareSymbols() {
+  int64_t shardAxis = grid.size() - 1;
   for (Operation &op : *module.getBody()) {
     Type type;
     if (auto param = dyn_cast<ParamOp>(&op))
@@ -176,10 +117,11 @@ LogicalResult StepLowering::declareSymbols() {
       continue;
     auto sharded = dyn_cast<ShardedType>(type);
     if (sharded &&
-        (sharded.getDim() != 0 || sharded.getMem() != Memory::Device))
+        (sharded.getDim() != 0 || sharded.getMem() != Memory::Device ||
+         sharded.getAxes() != ArrayRef<int64_t>(shardAxis)))
       return op.emitOpError()
-             << "has type " << type
-             << "; the plan takes shards of dimension 0 in device memory";
+             << "has type " << type << "; the plan takes shards of dimension 0 "
+             << "over the last grid axis in device memory";
     if (auto param = dyn_cast<ParamOp>(&op))
       declareParam(param);
     else
@@ -253,9 +195,9 @@ Place StepLowering::fresh(Location loc, ShapedType type, plan::Kind kind) {
 }
 
 void StepLowering::copy(Location loc, const Place &from, const Place &to) {
-  plan::CopyOp::create(commands, loc, memory.materialize(loc, from),
-                       memory.materialize(loc, to), StringAttr(), ValueRange(),
-                       Value());
+  order.compute(plan::CopyOp::create(
+      commands, loc, memory.materialize(loc, from), memory.materialize(loc, to),
+      StringAttr(), ValueRange(), Value()));
 }
 
 /// The storage of the symbol that `value` is assigned to, if `producer` may
@@ -320,15 +262,18 @@ LogicalResult StepLowering::lowerRead(ReadOp op) {
 /// starts elsewhere on each rank, so the buffer must hold whole chunks.
 LogicalResult StepLowering::lowerLocal(LocalOp op) {
   Place place = placeOf(op.getSource());
-  if (op.getDim() != 0)
-    return op.emitOpError() << "takes shards of dimension " << op.getDim()
-                            << "; the plan takes dimension 0";
+  int64_t shardAxis = grid.size() - 1;
+  if (op.getDim() != 0 || op.getAxes() != ArrayRef<int64_t>(shardAxis))
+    return op.emitOpError()
+           << "takes shards of dimension " << op.getDim() << " over axes ["
+           << op.getAxes()
+           << "]; the plan takes dimension 0 over the last axis";
   if (!isa<ShardedType>(op.getSource().getType())) {
     auto local = cast<ShapedType>(op.getResult().getType());
     // no test: none of the views made so far is strided.
     if (!place.layout.isContiguous() || place.layout.offset != 0)
       return op.emitOpError("takes the shard of a view");
-    memory.reserve(place.storage, local.getNumElements() * ranks, ranks);
+    memory.reserve(place.storage, local.getNumElements() * shards, ranks);
     place.layout = StridedLayout::contiguous(local.getShape());
     place.rankStride = local.getNumElements();
   }
@@ -413,9 +358,10 @@ LogicalResult StepLowering::lowerDispatch(plan::DispatchOp op) {
     if (updates && !llvm::is_contained(op.getTied(), static_cast<int64_t>(i)) &&
         stage != 1)
       markGradient(input);
-  plan::LaunchOp::create(commands, op.getLoc(), op.getKernelAttr(), buffers,
-                         commands.getDenseI64ArrayAttr(writes), StringAttr(),
-                         ValueRange(), Value());
+  order.compute(plan::LaunchOp::create(commands, op.getLoc(),
+                                       op.getKernelAttr(), buffers,
+                                       commands.getDenseI64ArrayAttr(writes),
+                                       StringAttr(), ValueRange(), Value()));
   for (auto [result, place] : llvm::zip_equal(op.getResults(), results))
     memory.bind(result, place);
   return success();
@@ -438,89 +384,7 @@ LogicalResult StepLowering::lowerCall(Operation *op) {
       Value());
   for (NamedAttribute setting : library.settings)
     call->setAttr(setting.getName(), setting.getValue());
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Collectives
-//===----------------------------------------------------------------------===//
-
-LogicalResult StepLowering::lowerAllGather(AllGatherOp op) {
-  SmallVector<Value> sources, targets;
-  SmallVector<int64_t> elements, chunks;
-  for (auto [input, output] :
-       llvm::zip_equal(op.getInputs(), op.getResults())) {
-    auto whole = cast<ShapedType>(output.getType());
-    int64_t chunk =
-        getChunkRows(whole.getDimSize(0), ranks) * rowElements(whole);
-    Place place;
-    place.layout = StridedLayout::contiguous(whole.getShape());
-    place.storage = assignedStorage(output, op);
-    if (!place.storage)
-      place.storage = memory.create(op.getLoc(), whole, plan::Kind::Gathered);
-    memory.reserve(place.storage, chunk * ranks, ranks);
-    sources.push_back(bufferOf(input, op.getLoc()));
-    targets.push_back(memory.materialize(op.getLoc(), place));
-    elements.push_back(whole.getNumElements());
-    chunks.push_back(chunk);
-    memory.bind(output, place);
-  }
-  plan::AllGatherOp::create(commands, op.getLoc(), sources, targets,
-                            /*average=*/false, elements, chunks,
-                            DenseI64ArrayAttr(), StringAttr(), StringAttr(),
-                            ValueRange(), Value());
-  return success();
-}
-
-LogicalResult StepLowering::lowerReduceScatter(ReduceScatterOp op) {
-  SmallVector<Value> sources, targets;
-  SmallVector<int64_t> elements, chunks;
-  for (auto [input, output] :
-       llvm::zip_equal(op.getInputs(), op.getResults())) {
-    auto whole = cast<ShapedType>(input.getType());
-    auto local = cast<ShapedType>(output.getType());
-    // Stage 1 holds whole gradients until here; later stages hold shards.
-    if (stage == 1)
-      markGradient(input);
-    Place place =
-        fresh(op.getLoc(), local,
-              stage == 1 ? plan::Kind::Activation : plan::Kind::Gradient);
-    place.storage->buffer.setPadding(
-        (local.getNumElements() * ranks - whole.getNumElements()) *
-        plan::elementBytes(whole.getElementType()));
-    sources.push_back(bufferOf(input, op.getLoc()));
-    targets.push_back(memory.materialize(op.getLoc(), place));
-    elements.push_back(whole.getNumElements());
-    chunks.push_back(local.getNumElements());
-    memory.bind(output, place);
-  }
-  plan::ReduceScatterOp::create(commands, op.getLoc(), sources, targets,
-                                op.getAverage(), elements, chunks,
-                                DenseI64ArrayAttr(), StringAttr(), StringAttr(),
-                                ValueRange(), Value());
-  return success();
-}
-
-LogicalResult StepLowering::lowerAllReduce(AllReduceOp op) {
-  SmallVector<Value> sources, targets;
-  SmallVector<int64_t> elements;
-  for (auto [input, output] :
-       llvm::zip_equal(op.getInputs(), op.getResults())) {
-    auto type = cast<ShapedType>(input.getType());
-    Place place = placeOf(input);
-    bool inPlace = place.storage->buffer.getKind() == plan::Kind::Activation ||
-                   place.storage->buffer.getKind() == plan::Kind::Gradient;
-    if (!inPlace || !memory.mayOverwrite(place.storage, op))
-      place = fresh(op.getLoc(), type, plan::Kind::Activation);
-    sources.push_back(bufferOf(input, op.getLoc()));
-    targets.push_back(memory.materialize(op.getLoc(), place));
-    elements.push_back(type.getNumElements());
-    memory.bind(output, place);
-  }
-  plan::AllReduceOp::create(commands, op.getLoc(), sources, targets,
-                            op.getAverage(), elements, elements,
-                            DenseI64ArrayAttr(), StringAttr(), StringAttr(),
-                            ValueRange(), Value());
+  order.compute(call);
   return success();
 }
 
@@ -540,9 +404,10 @@ LogicalResult StepLowering::lower(Operation *op) {
       .Case([&](AssignOp op) { return lowerAssign(op); })
       .Case([&](ReleaseOp op) { return lowerRelease(op); })
       .Case([&](plan::DispatchOp op) { return lowerDispatch(op); })
-      .Case([&](AllGatherOp op) { return lowerAllGather(op); })
-      .Case([&](ReduceScatterOp op) { return lowerReduceScatter(op); })
-      .Case([&](AllReduceOp op) { return lowerAllReduce(op); })
+      .Case<AllGatherOp, AllGatherStartOp, ReduceScatterOp,
+            ReduceScatterStartOp, AllReduceOp, AllReduceStartOp>(
+          [&](auto op) { return lowerCollective(op); })
+      .Case([&](WaitOp op) { return lowerWait(op); })
       .Case([&](func::ReturnOp op) { return declareOutputs(op); })
       .Default([](Operation *op) {
         return op->emitOpError(
@@ -556,6 +421,8 @@ void StepLowering::finish() {
         &emitted = program.getBody().back();
   declared.getOperations().splice(declared.end(), emitted.getOperations());
   emitted.erase();
+  if (!program.getBody().getOps<plan::CollectiveOpInterface>().empty())
+    program.setOrder(fingerprintCollectives(program));
   program->setDiscardableAttr(kStageAttr, commands.getI64IntegerAttr(stage));
   if (Attribute optimizer = module->getAttr("zero.optimizer"))
     program->setDiscardableAttr("zero.optimizer", optimizer);
@@ -571,15 +438,12 @@ LogicalResult StepLowering::run() {
   return success();
 }
 
-/// Ranks of the module's grid: one without a grid.
-static FailureOr<int64_t> gridRanks(ModuleOp module) {
-  int64_t ranks = 1;
-  for (auto grid : module.getOps<shard::GridOp>()) {
-    if (grid.getShape().size() != 1)
-      return grid.emitOpError("has more than one axis; the plan takes one");
-    ranks = grid.getShape().front();
-  }
-  return ranks;
+/// The shape of the module's grid: one rank without a grid.
+static SmallVector<int64_t> gridShape(ModuleOp module) {
+  SmallVector<int64_t> shape = {1};
+  for (auto grid : module.getOps<shard::GridOp>())
+    shape = llvm::to_vector(grid.getShape());
+  return shape;
 }
 
 namespace {
@@ -592,10 +456,9 @@ struct PlanLowerPass : mlir::zero::impl::PlanLowerBase<PlanLowerPass> {
                        "block; run train-step first");
       return signalPassFailure();
     }
-    FailureOr<int64_t> ranks = gridRanks(module);
     auto stage = module->getAttrOfType<IntegerAttr>(kStageAttr);
-    if (failed(ranks) ||
-        failed(StepLowering(module, step, *ranks, stage ? stage.getInt() : 0)
+    if (failed(StepLowering(module, step, gridShape(module),
+                            stage ? stage.getInt() : 0)
                    .run()))
       return signalPassFailure();
     step.erase();

@@ -13,6 +13,7 @@
 #include "dialects/Plan/Plan.h"
 #include "zero/Lowering/Passes.h"
 #include "zero/Lowering/Plan.h"
+#include "zero/Transforms/Passes.h"
 
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -28,6 +29,7 @@ void mlir::zero::buildPlanPipeline(OpPassManager &pm) {
   // Every command asked for its own view of a buffer; equal ones are merged.
   pm.addNestedPass<plan::ProgramOp>(createCSEPass());
   pm.addNestedPass<plan::ProgramOp>(createPlanAllocate());
+  pm.addPass(createZeroVerifyPass());
 }
 
 void mlir::zero::registerPlanPipeline() {

@@ -33,14 +33,25 @@ StepLiveness::StepLiveness(func::FuncOp step) {
   }
 }
 
-int64_t StepLiveness::lastRead(Value value) const {
+/// Where `op` is done: a start, where its future is awaited.
+int64_t StepLiveness::endOf(Operation *op) const {
+  int64_t end = positions.lookup(op);
+  for (Value result : op->getResults())
+    if (isa<FutureType>(result.getType()))
+      for (Operation *wait : result.getUsers())
+        end = std::max(end, positions.lookup(wait));
+  return end;
+}
+
+int64_t StepLiveness::lastRead(Value value, Operation *in) const {
   int64_t last = -1;
   for (Operation *user : value.getUsers()) {
     if (isa<ReleaseOp>(user))
       continue;
     bool isView = isa<LocalOp>(user) || isLayoutView(user);
-    last = std::max(last, isView ? lastRead(user->getResult(0))
-                                 : positions.lookup(user));
+    last = std::max(last, isView       ? lastRead(user->getResult(0), in)
+                          : user == in ? positions.lookup(user)
+                                       : endOf(user));
   }
   return last;
 }
@@ -96,7 +107,7 @@ const Place *StepMemory::find(Value value) const {
 bool StepMemory::mayOverwrite(Storage *storage, Operation *op) const {
   int64_t at = liveness.position(op);
   for (Value value : storage->values)
-    if (liveness.lastRead(value) > at)
+    if (liveness.lastRead(value, op) > at)
       return false;
   return storage->symbol.empty() || !liveness.isReadAgain(storage->symbol, at);
 }

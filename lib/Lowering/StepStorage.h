@@ -45,8 +45,10 @@ public:
 
   int64_t position(Operation *op) const { return positions.lookup(op); }
 
-  /// Position of the last op that reads `value` or a view of it; -1 if none.
-  int64_t lastRead(Value value) const;
+  /// Position up to which `value` or a view of it is read, -1 if never. A
+  /// collective with a future reads its operands until it is awaited, except
+  /// `in`, which is asked for the others.
+  int64_t lastRead(Value value, Operation *in = nullptr) const;
 
   /// Position of the assignment to `symbol`, or past the end.
   int64_t assignment(StringRef symbol) const;
@@ -55,6 +57,8 @@ public:
   bool isReadAgain(StringRef symbol, int64_t from) const;
 
 private:
+  int64_t endOf(Operation *op) const;
+
   DenseMap<Operation *, int64_t> positions;
   llvm::StringMap<int64_t> assignments;
   llvm::StringMap<SmallVector<int64_t>> reads;

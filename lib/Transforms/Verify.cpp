@@ -13,6 +13,7 @@
 #include "StepInfo.h"
 #include "Views.h"
 #include "zero/Transforms/Passes.h"
+#include "zero/Transforms/VerifyPlan.h"
 
 namespace mlir::zero {
 #define GEN_PASS_DEF_ZEROVERIFYPASS
@@ -239,4 +240,7 @@ void VerifyPass::runOnOperation() {
     if (bad)
       signalPassFailure();
   }
+  for (auto program : module.getOps<plan::ProgramOp>())
+    if (failed(verifyPlan(program)))
+      signalPassFailure();
 }

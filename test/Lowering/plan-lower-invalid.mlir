@@ -8,8 +8,9 @@ module {
 // -----
 
 module {
-  // expected-error @+1 {{has more than one axis; the plan takes one}}
   shard.grid @hsdp(shape = 2x4)
+  // expected-error @+1 {{the plan takes shards of dimension 0 over the last grid axis in device memory}}
+  zero.param @w : !zero.sharded<8x8xf32, @hsdp, axes = [0], dim = 0>
   func.func @step() { return }
 }
 
@@ -17,7 +18,7 @@ module {
 
 module {
   shard.grid @dp(shape = 2)
-  // expected-error @+1 {{the plan takes shards of dimension 0 in device memory}}
+  // expected-error @+1 {{the plan takes shards of dimension 0 over the last grid axis in device memory}}
   zero.param @w : !zero.sharded<8x8xf32, @dp, dim = 1>
   func.func @step() { return }
 }
@@ -80,6 +81,39 @@ module {
   func.func @step() {
     // expected-error @+1 {{is not a tensor; the plan holds only tensors}}
     %0 = arith.constant 0 : i32
+    return
+  }
+}
+
+// -----
+
+module {
+  shard.grid @dp(shape = 2)
+  func.func @step(%x: tensor<4x4xf32> {zero.input = "x"}) {
+    // expected-error @+1 {{takes shards of dimension 1 over axes [0]; the plan takes dimension 0 over the last axis}}
+    %0 = zero.local %x on @dp dim 1 : tensor<4x4xf32> -> tensor<4x2xf32>
+    return
+  }
+}
+
+// -----
+
+module {
+  shard.grid @dp(shape = 2)
+  func.func @step(%x: tensor<4x4xf32> {zero.input = "x"}) {
+    // expected-error @+1 {{cuts dimension 1; the plan takes dimension 0}}
+    %0 = zero.reduce_scatter %x on @dp dim 1 : (tensor<4x4xf32>) -> tensor<4x2xf32>
+    return
+  }
+}
+
+// -----
+
+module {
+  shard.grid @dp(shape = 2)
+  func.func @step(%x: tensor<4x4xf32> {zero.input = "x"}) {
+    // expected-error @+1 {{starts a future that is not awaited exactly once}}
+    %0 = zero.all_reduce_start %x on @dp : (tensor<4x4xf32>) -> !zero.future<tensor<4x4xf32>>
     return
   }
 }

@@ -48,6 +48,12 @@ def PlanLower : Pass<"plan-lower", "::mlir::ModuleOp"> {
     `zero` symbols become one `plan.program`; kernels stay. Buffers have no
     offsets yet.
 
+    A collective with a future runs on the stream of its kind ("all_gather",
+    "reduce_scatter", "all_reduce"; on a 2-D grid "all_reduce.0" if it leaves
+    out the last axis). It waits for the compute command before it, and the next
+    compute command after `zero.wait` waits for it; waits that others imply are
+    not emitted.
+
     ```mlir
     // before
     zero.param @w : tensor<4xf32> init("w.safetensors")
@@ -73,10 +79,12 @@ def PlanLower : Pass<"plan-lower", "::mlir::ModuleOp"> {
 def PlanAllocate : Pass<"plan-allocate", "::mlir::plan::ProgramOp"> {
   let summary = "Give every buffer its byte offset and every arena its size";
   let description = [{
-    Buffers of parameters, state, inputs, outputs and constants live through
-    the whole program; every other lives from the first command that uses it to
-    the last. Buffers that never live together share bytes. A remark tells the
-    arena's size and the lower bound (most bytes alive at one time).
+    Buffers of parameters, state, inputs and constants live through the whole
+    program, outputs to its end; every other lives from the first command that
+    uses it to the last, a collective on its own stream using its buffers until
+    all later commands are ordered after it. Buffers that never live together
+    share bytes. A remark tells the arena's size and the lower bound (most bytes
+    alive at one time).
 
     ```mlir
     // before

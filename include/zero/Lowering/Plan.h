@@ -23,7 +23,8 @@ namespace mlir::zero {
 struct KernelTarget;
 
 /// Adds the passes from a partitioned step to an allocated `plan.program`:
-/// plan-bound-inputs, plan-outline-kernels, plan-lower, plan-allocate.
+/// plan-bound-inputs, plan-outline-kernels, plan-lower, plan-allocate,
+/// zero-verify.
 void buildPlanPipeline(OpPassManager &pm);
 
 /// Registers buildPlanPipeline as --plan-pipeline.

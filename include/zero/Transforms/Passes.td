@@ -206,6 +206,17 @@ def ZeroVerifyPass : Pass<"zero-verify", "::mlir::ModuleOp"> {
       rank's data except through a reduction that averages, exactly once
       (after `zero-partition`);
     - compute uses values in device memory only.
+
+    In a `plan.program`:
+
+    - every event is signalled once, before it is awaited, and awaited;
+    - a command of another stream begins no sooner than compute reaches it;
+    - of two uses of a buffer, one of them a write, one is done before the other
+      begins, by their stream or by events;
+    - nothing is read before it is written or after its release;
+    - buffers that live at the same time share no byte;
+    - collectives have the order that the program was made with;
+    - the device arena is within the budget.
   }];
 }
 

@@ -1,0 +1,280 @@
+//===- PlanLowerCollectives.cpp - Collectives of the step to commands -----===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A collective that is done when it returns is a command of the compute stream.
+// One with a future runs on the stream of its kind, and its results have their
+// buffers from the start on.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StepLowering.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::zero;
+
+/// Elements of one row of dimension 0.
+static int64_t rowElements(ShapedType type) {
+  return ShapedType::getNumElements(type.getShape().drop_front());
+}
+
+//===----------------------------------------------------------------------===//
+// What the op says
+//===----------------------------------------------------------------------===//
+
+/// Sets operands and results; the results of a start are those of its wait.
+static LogicalResult setValues(Collective &collective) {
+  Operation *op = collective.op;
+  collective.inputs = op->getOperands();
+  collective.outputs = op->getResults();
+  if (op->getNumResults() != 1 || !isa<FutureType>(op->getResultTypes()[0]))
+    return success();
+  collective.future = op->getResult(0);
+  auto wait = collective.future.hasOneUse()
+                  ? dyn_cast<WaitOp>(*collective.future.getUsers().begin())
+                  : WaitOp();
+  if (!wait)
+    return op->emitOpError("starts a future that is not awaited exactly once");
+  collective.outputs = wait->getResults();
+  return success();
+}
+
+static FailureOr<Collective> readCollective(Operation *op,
+                                            ArrayRef<int64_t> grid) {
+  Collective result;
+  result.op = op;
+  auto read = [&](auto op, Collective::Kind kind) {
+    result.kind = kind;
+    result.axes = llvm::to_vector(op.getAxes());
+    result.dim = op.getDim();
+  };
+  TypeSwitch<Operation *>(op)
+      .Case<AllGatherOp, AllGatherStartOp>(
+          [&](auto op) { read(op, Collective::AllGather); })
+      .Case<ReduceScatterOp, ReduceScatterStartOp>([&](auto op) {
+        read(op, Collective::ReduceScatter);
+        result.average = op.getAverage();
+      })
+      .Case<AllReduceOp, AllReduceStartOp>([&](auto op) {
+        read(op, Collective::AllReduce);
+        result.average = op.getAverage();
+      });
+  if (failed(setValues(result)))
+    return failure();
+  llvm::sort(result.axes);
+  for (int64_t axis : result.axes)
+    result.ranks *= grid[axis];
+  return result;
+}
+
+static LogicalResult verifyCollective(const Collective &collective) {
+  if (collective.kind != Collective::AllReduce && collective.dim != 0)
+    return collective.op->emitOpError() << "cuts dimension " << collective.dim
+                                        << "; the plan takes dimension 0";
+  return success();
+}
+
+/// "all_gather", or "all_reduce.0" where it leaves out the shard axis.
+static std::string channelName(const Collective &collective,
+                               ArrayRef<int64_t> grid) {
+  static constexpr StringLiteral names[] = {"all_gather", "reduce_scatter",
+                                            "all_reduce"};
+  std::string name = names[collective.kind].str();
+  int64_t last = grid.size() - 1;
+  if (collective.axes.size() == grid.size() ||
+      ArrayRef<int64_t>(collective.axes) == ArrayRef<int64_t>(last))
+    return name;
+  for (int64_t axis : collective.axes)
+    name += "." + std::to_string(axis);
+  return name;
+}
+
+//===----------------------------------------------------------------------===//
+// Labels
+//===----------------------------------------------------------------------===//
+
+/// The symbol that `value` is read from, as a whole or this rank's part.
+static StringRef findSymbol(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (auto local = dyn_cast_or_null<LocalOp>(op))
+    return findSymbol(local.getSource());
+  auto read = dyn_cast_or_null<ReadOp>(op);
+  return read ? read.getSymbol() : StringRef();
+}
+
+/// The parameter whose update `value`, a gradient, flows into; its name if
+/// few steps lead there.
+std::string StepLowering::findParameter(Value value) {
+  SmallVector<Value> reached = {value};
+  for (int depth = 0; depth < 4; ++depth) {
+    SmallVector<Value> next;
+    for (Value from : reached)
+      for (Operation *user : from.getUsers()) {
+        auto dispatch = dyn_cast<plan::DispatchOp>(user);
+        for (int64_t tied : dispatch ? dispatch.getTied() : ArrayRef<int64_t>())
+          if (tied >= 0)
+            if (StringRef name = findSymbol(dispatch.getInputs()[tied]);
+                module.lookupSymbol<ParamOp>(name))
+              return name.str();
+        for (Value result : user->getResults())
+          if (result.getType() == from.getType())
+            next.push_back(result);
+        if (auto start = dyn_cast<AllReduceStartOp>(user))
+          for (Operation *wait : start.getFuture().getUsers())
+            llvm::append_range(next, wait->getResults());
+      }
+    reached = std::move(next);
+  }
+  return "";
+}
+
+/// The parameters in the bucket.
+std::string StepLowering::describe(const Collective &collective) {
+  constexpr size_t kMaxNames = 3;
+  SmallVector<std::string> names;
+  for (auto [input, output] :
+       llvm::zip_equal(collective.inputs, collective.outputs)) {
+    std::string name = collective.kind == Collective::AllGather
+                           ? placeOf(input).storage->symbol
+                           : findParameter(output);
+    if (!name.empty() && !llvm::is_contained(names, name))
+      names.push_back(std::move(name));
+  }
+  size_t more = names.size() > kMaxNames ? names.size() - kMaxNames : 0;
+  names.resize(names.size() - more);
+  std::string text = llvm::join(names, ", ");
+  return more ? text + " and " + std::to_string(more) + " more" : text;
+}
+
+//===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+void StepLowering::add(Bucket &bucket, const Place &source, const Place &target,
+                       int64_t elements, int64_t chunk) {
+  Location loc = step.getLoc();
+  bucket.sources.push_back(memory.materialize(loc, source));
+  bucket.targets.push_back(memory.materialize(loc, target));
+  bucket.elements.push_back(elements);
+  bucket.chunks.push_back(chunk);
+}
+
+void StepLowering::placeGather(const Collective &collective, Bucket &bucket) {
+  for (auto [input, output] :
+       llvm::zip_equal(collective.inputs, collective.outputs)) {
+    auto whole = cast<ShapedType>(output.getType());
+    int64_t chunk = getChunkRows(whole.getDimSize(0), collective.ranks) *
+                    rowElements(whole);
+    Place place;
+    place.layout = StridedLayout::contiguous(whole.getShape());
+    place.storage = assignedStorage(output, collective.op);
+    if (!place.storage)
+      place.storage =
+          memory.create(collective.op->getLoc(), whole, plan::Kind::Gathered);
+    memory.reserve(place.storage, chunk * collective.ranks, ranks);
+    add(bucket, placeOf(input), place, whole.getNumElements(), chunk);
+    memory.bind(output, place);
+  }
+}
+
+void StepLowering::placeReduceScatter(const Collective &collective,
+                                      Bucket &bucket) {
+  for (auto [input, output] :
+       llvm::zip_equal(collective.inputs, collective.outputs)) {
+    auto whole = cast<ShapedType>(input.getType());
+    auto local = cast<ShapedType>(output.getType());
+    // Stage 1 holds whole gradients until here; later stages hold shards.
+    if (stage == 1)
+      markGradient(input);
+    Place place =
+        fresh(collective.op->getLoc(), local,
+              stage == 1 ? plan::Kind::Activation : plan::Kind::Gradient);
+    place.storage->buffer.setPadding(
+        (local.getNumElements() * collective.ranks - whole.getNumElements()) *
+        (ranks / collective.ranks) *
+        plan::elementBytes(whole.getElementType()));
+    add(bucket, placeOf(input), place, whole.getNumElements(),
+        local.getNumElements());
+    memory.bind(output, place);
+  }
+}
+
+/// In place where nobody else reads the terms: not even while it runs.
+void StepLowering::placeAllReduce(const Collective &collective,
+                                  Bucket &bucket) {
+  for (auto [input, output] :
+       llvm::zip_equal(collective.inputs, collective.outputs)) {
+    auto type = cast<RankedTensorType>(input.getType());
+    Place source = placeOf(input), target = source;
+    plan::Kind kind = source.storage->buffer.getKind();
+    bool inPlace =
+        kind == plan::Kind::Activation || kind == plan::Kind::Gradient;
+    if (!inPlace || !memory.mayOverwrite(source.storage, collective.op))
+      target = fresh(collective.op->getLoc(), type, plan::Kind::Activation);
+    add(bucket, source, target, type.getNumElements(), type.getNumElements());
+    memory.bind(output, target);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Commands
+//===----------------------------------------------------------------------===//
+
+plan::CommandOpInterface StepLowering::emit(const Collective &collective,
+                                            const Bucket &bucket) {
+  bool isAll = collective.axes.size() == grid.size();
+  auto axes = isAll ? DenseI64ArrayAttr()
+                    : commands.getDenseI64ArrayAttr(collective.axes);
+  std::string text = describe(collective);
+  auto label = text.empty() ? StringAttr() : commands.getStringAttr(text);
+  auto create = [&](auto type) {
+    using OpTy = decltype(type);
+    return plan::CommandOpInterface(OpTy::create(
+        commands, collective.op->getLoc(), bucket.sources, bucket.targets,
+        collective.average, bucket.elements, bucket.chunks, axes, label,
+        StringAttr(), ValueRange(), Value()));
+  };
+  switch (collective.kind) {
+  case Collective::AllGather:
+    return create(plan::AllGatherOp());
+  case Collective::ReduceScatter:
+    return create(plan::ReduceScatterOp());
+  case Collective::AllReduce:
+    break;
+  }
+  return create(plan::AllReduceOp());
+}
+
+LogicalResult StepLowering::lowerCollective(Operation *op) {
+  FailureOr<Collective> collective = readCollective(op, grid);
+  if (failed(collective) || failed(verifyCollective(*collective)))
+    return failure();
+  Bucket bucket;
+  if (collective->kind == Collective::AllGather)
+    placeGather(*collective, bucket);
+  else if (collective->kind == Collective::ReduceScatter)
+    placeReduceScatter(*collective, bucket);
+  else
+    placeAllReduce(*collective, bucket);
+  plan::CommandOpInterface command = emit(*collective, bucket);
+  if (!collective->future) {
+    order.compute(command);
+    return success();
+  }
+  order.start(command, channelName(*collective, grid));
+  inFlight[collective->future] = command;
+  return success();
+}
+
+/// The results were bound when the collective started.
+LogicalResult StepLowering::lowerWait(WaitOp op) {
+  order.wait(inFlight.find(op.getFuture())->second);
+  return success();
+}

@@ -1,0 +1,189 @@
+//===- PlanOrder.cpp - What a program's streams and events order ----------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// See PlanOrder.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "zero/Transforms/PlanOrder.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/xxhash.h"
+
+using namespace mlir;
+using namespace mlir::zero;
+
+//===----------------------------------------------------------------------===//
+// Order
+//===----------------------------------------------------------------------===//
+
+PlanOrder::PlanOrder(plan::ProgramOp program) {
+  numberCommands(program);
+  computeClocks();
+  computeEnds();
+}
+
+void PlanOrder::numberCommands(plan::ProgramOp program) {
+  llvm::StringMap<int32_t> numbers = {{plan::kComputeStream, 0}};
+  streams.push_back(plan::kComputeStream);
+  SmallVector<int32_t> issued = {0};
+  for (auto op : program.getBody().getOps<plan::CommandOpInterface>()) {
+    auto [entry, isNew] =
+        numbers.try_emplace(op.getStreamName(), streams.size());
+    if (isNew) {
+      streams.push_back(op.getStreamName());
+      issued.push_back(0);
+    }
+    int32_t &count = issued[entry->second];
+    bool runs = !isa<plan::ReleaseOp>(op);
+    commands.push_back({op, entry->second, runs ? count : count - 1});
+    count += runs;
+  }
+}
+
+void PlanOrder::computeClocks() {
+  size_t n = streams.size();
+  clocks.resize(commands.size() * n);
+  // By stream, what is done when its next command begins; by event, when it
+  // has happened.
+  SmallVector<SmallVector<int32_t>> now(n, SmallVector<int32_t>(n, 0));
+  llvm::DenseMap<Value, SmallVector<int32_t>> happened;
+  for (auto [position, command] : llvm::enumerate(commands)) {
+    SmallVector<int32_t> &clock = now[command.stream];
+    for (Value event : plan::CommandOpInterface(command.op).getWaitEvents())
+      for (auto [stream, done] : llvm::enumerate(happened.lookup(event)))
+        clock[stream] = std::max(clock[stream], done);
+    llvm::copy(clock, clocks.begin() + position * n);
+    clock[command.stream] = command.index + 1;
+    if (Value event = plan::CommandOpInterface(command.op).getSignalEvent())
+      happened[event] = clock;
+  }
+}
+
+void PlanOrder::computeEnds() {
+  size_t n = streams.size(), size = commands.size();
+  // By position and stream: the least that any command of another stream from
+  // there on knows to be done.
+  std::vector<int32_t> least((size + 1) * n,
+                             std::numeric_limits<int32_t>::max());
+  for (size_t position = size; position-- > 0;)
+    for (size_t stream = 0; stream != n; ++stream) {
+      int32_t &entry = least[position * n + stream];
+      entry = least[(position + 1) * n + stream];
+      if (commands[position].stream != static_cast<int32_t>(stream))
+        entry = std::min(entry, clocks[position * n + stream]);
+    }
+  ends.resize(size);
+  for (size_t position = 0; position != size; ++position) {
+    const PlanCommand &command = commands[position];
+    size_t low = position + 1, high = size;
+    while (low < high) {
+      size_t middle = (low + high) / 2;
+      if (least[middle * n + command.stream] > command.index)
+        high = middle;
+      else
+        low = middle + 1;
+    }
+    ends[position] = low - 1;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Lifetimes
+//===----------------------------------------------------------------------===//
+
+plan::BufferOp mlir::zero::getUnderlyingBuffer(Value value) {
+  while (auto view = value.getDefiningOp<plan::ViewOp>())
+    value = view.getSource();
+  return value.getDefiningOp<plan::BufferOp>();
+}
+
+bool mlir::zero::livesForever(plan::Kind kind) {
+  switch (kind) {
+  case plan::Kind::Parameter:
+  case plan::Kind::OptimizerState:
+  case plan::Kind::Input:
+  case plan::Kind::Constant:
+  case plan::Kind::Persistent:
+    return true;
+  case plan::Kind::Gradient:
+  case plan::Kind::Gathered:
+  case plan::Kind::Activation:
+    return false;
+  }
+  return true;
+}
+
+std::vector<PlanLifetime> mlir::zero::computeLifetimes(plan::ProgramOp program,
+                                                       const PlanOrder &order) {
+  std::vector<PlanLifetime> lifetimes;
+  llvm::DenseMap<Operation *, size_t> numbers;
+  for (auto buffer : program.getBody().getOps<plan::BufferOp>()) {
+    numbers[buffer] = lifetimes.size();
+    lifetimes.push_back({buffer});
+  }
+  auto use = [&](Value value, int64_t first, int64_t last) {
+    PlanLifetime &life = lifetimes[numbers.lookup(getUnderlyingBuffer(value))];
+    bool fresh = life.last < life.first;
+    life.first = fresh ? first : std::min(life.first, first);
+    life.last = fresh ? last : std::max(life.last, last);
+  };
+  for (auto [position, command] : llvm::enumerate(order.getCommands())) {
+    plan::CommandOpInterface op = command.op;
+    for (Value value : op.getReadBuffers())
+      use(value, position, order.getEnd(position));
+    for (Value value : op.getWrittenBuffers())
+      use(value, position, order.getEnd(position));
+  }
+  int64_t past = order.getCommands().size();
+  for (auto output : program.getBody().getOps<plan::OutputOp>())
+    use(output.getBuffer(), past, past);
+  for (PlanLifetime &life : lifetimes)
+    if (livesForever(life.buffer.getKind())) {
+      life.first = 0;
+      life.last = past;
+    }
+  return lifetimes;
+}
+
+//===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+int64_t mlir::zero::fingerprintCollectives(plan::ProgramOp program) {
+  llvm::DenseMap<Operation *, int64_t> numbers;
+  for (auto buffer : program.getBody().getOps<plan::BufferOp>())
+    numbers.try_emplace(buffer, numbers.size());
+  // Streams are independent of each other: one list each.
+  std::map<StringRef, SmallVector<int64_t>> lists;
+  for (auto op : program.getBody().getOps<plan::CommandOpInterface>()) {
+    auto collective = dyn_cast<plan::CollectiveOpInterface>(op.getOperation());
+    if (!collective)
+      continue;
+    SmallVector<int64_t> &list = lists[op.getStreamName()];
+    list.push_back(llvm::xxh3_64bits(op->getName().getStringRef()));
+    llvm::append_range(list, collective.getSpannedAxes());
+    llvm::append_range(list, collective.getWholeElements());
+    llvm::append_range(list, collective.getChunkElements());
+    for (Value value : collective.getSourceBuffers())
+      list.push_back(numbers.lookup(getUnderlyingBuffer(value)));
+    for (Value value : collective.getTargetBuffers())
+      list.push_back(numbers.lookup(getUnderlyingBuffer(value)));
+    list.push_back(-1);
+  }
+  SmallVector<int64_t> all;
+  for (auto &[stream, list] : lists) {
+    all.push_back(llvm::xxh3_64bits(stream));
+    llvm::append_range(all, list);
+  }
+  // A positive number reads better.
+  return llvm::xxh3_64bits(
+             ArrayRef(reinterpret_cast<const uint8_t *>(all.data()),
+                      all.size() * sizeof(int64_t))) >>
+         1;
+}
