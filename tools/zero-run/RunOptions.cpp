@@ -14,6 +14,8 @@
 
 #include "Flags.h"
 
+#include <algorithm>
+
 using namespace zero_tools;
 
 static constexpr const char *usage =
@@ -28,7 +30,7 @@ an .mlir step or an ONNX model is compiled first. The data is a safetensors or
 namespace {
 /// Texts that become typed options after parsing.
 struct RawOptions {
-  std::string betas, backend = "host";
+  std::string betas, grid, backend = "host";
   std::vector<std::string> dims;
   std::optional<double> learningRate;
   std::optional<int64_t> seed, accumulate;
@@ -38,6 +40,10 @@ struct RawOptions {
 static const char *const compileFlagNames[] = {
     "--loss",         "--optimizer", "--momentum", "--betas", "--epsilon",
     "--weight-decay", "--nesterov",  "--dim",      "--train", "--freeze"};
+/// These also change a step that is made already, but not a plan.
+static const char *const planFlagNames[] = {"--zero-grid", "--zero-schedule"};
+static const char *const scheduleNames[] = {"none",    "prefetch", "keep",
+                                            "reorder", "bucket",   "joint"};
 
 static void addCompileFlags(Flags &flags, RunOptions &options,
                             RawOptions &raw) {
@@ -45,6 +51,15 @@ static void addCompileFlags(Flags &flags, RunOptions &options,
                 "number of ranks (default 1, or the plan's)");
   flags.integer("--zero-stage", &options.stage, 0, 3, "K",
                 "ZeRO stage 0 to 3 (default 0, or the plan's)");
+  flags.text("--zero-grid", &raw.grid, "RxS",
+             "ranks as a grid: R replicas of S shards each");
+  flags.text("--zero-schedule", &options.schedule, "WHAT",
+             "none, prefetch, keep, reorder, bucket or joint (default joint)");
+  flags.text("--memory", &options.memory, "SIZE",
+             "device memory of a rank that the plan keeps to, like 24GiB");
+  flags.text("--machine", &options.machine, "NAME",
+             "the machine to plan for, a preset or a .json file; also gives "
+             "the peak for mfu");
   flags.text("--loss", &options.loss, "LOSS",
              "cross-entropy, causal-lm, mse, bce or output:NAME");
   flags.text("--optimizer", &options.optimizer, "NAME",
@@ -87,14 +102,17 @@ static void addRunFlags(Flags &flags, RunOptions &options, RawOptions &raw) {
              "one line of JSON per step");
   flags.text("--save-weights", &options.saveWeights, "OUT",
              "write the trained weights, a safetensors file");
+  flags.text("--trace", &options.trace, "T.json",
+             "timeline of the last step, for Perfetto");
+  flags.text("--report", &options.report, "R.html",
+             "the last step as a picture: channels, memory, traffic");
   flags.toggle("--summary", &options.summary,
                "print memory and traffic of a rank beside the formulas");
 }
 
 static void addLaterFlags(Flags &flags) {
-  for (const char *name :
-       {"--config", "--clip", "--memory", "--trace", "--report", "--checkpoint",
-        "--checkpoint-every", "--resume", "--save-onnx"})
+  for (const char *name : {"--config", "--clip", "--checkpoint",
+                           "--checkpoint-every", "--resume", "--save-onnx"})
     flags.unavailable(name, /*hasValue=*/true);
   flags.unavailable("--explain-config", /*hasValue=*/false);
 }
@@ -129,6 +147,58 @@ static void parseDims(const std::vector<std::string> &texts,
   }
 }
 
+/// The sizes of `text`, like 4x8; the product is the number of ranks.
+static void parseGrid(const std::string &text, RunOptions &options) {
+  FlagError wrong("--zero-grid '" + text +
+                  "': expected sizes like 4x8 with at most 1024 ranks");
+  int64_t ranks = 1;
+  for (size_t at = 0; at <= text.size();) {
+    size_t end = std::min(text.find('x', at), text.size());
+    std::string size = text.substr(at, end - at);
+    if (size.empty() || size.size() > 4 ||
+        size.find_first_not_of("0123456789") != size.npos)
+      throw wrong;
+    options.grid.push_back(std::stoll(size));
+    ranks *= options.grid.back();
+    if (ranks < 1 || ranks > 1024)
+      throw wrong;
+    at = end + 1;
+  }
+  if (options.ranks && *options.ranks != ranks)
+    throw FlagError("--zero-grid " + text + " has " + std::to_string(ranks) +
+                    " ranks, --ranks says " + std::to_string(*options.ranks));
+  options.ranks = ranks;
+}
+
+static void checkSchedule(const std::string &schedule) {
+  for (const char *name : scheduleNames)
+    if (schedule.empty() || schedule == name)
+      return;
+  throw FlagError("--zero-schedule '" + schedule +
+                  "': expected none, prefetch, keep, reorder, bucket or joint");
+}
+
+/// The names among `names` that were given, in words.
+template <typename Names>
+static std::string givenOf(const Flags &flags, const Names &names) {
+  std::string given;
+  for (const char *name : names)
+    if (flags.given(name))
+      given += (given.empty() ? "" : ", ") + std::string(name);
+  return given;
+}
+
+/// A plan is what it is.
+static void checkPlan(const RunOptions &options, const Flags &flags) {
+  std::string decided = options.compileFlags;
+  std::string further = givenOf(flags, planFlagNames);
+  decided += (decided.empty() || further.empty() ? "" : ", ") + further;
+  if (options.kind == ModelKind::Plan && !decided.empty())
+    throw FlagError(decided + ": " + options.model +
+                    " has this decided already; give the flag to zero-compile "
+                    "or zero-import");
+}
+
 /// Rules that involve more than one flag.
 static void check(const RunOptions &options, const RawOptions &raw) {
   if (options.data.empty())
@@ -140,11 +210,6 @@ static void check(const RunOptions &options, const RawOptions &raw) {
   if (raw.accumulate.value_or(1) != 1)
     throw FlagError("not available yet: --accumulate " +
                     std::to_string(*raw.accumulate));
-  bool compiles = options.kind != ModelKind::Plan;
-  if (!compiles && !options.compileFlags.empty())
-    throw FlagError(options.compileFlags + ": " + options.model +
-                    " has this decided already; give the flag to zero-compile "
-                    "or zero-import");
   if (options.kind == ModelKind::Onnx && options.loss.empty())
     throw FlagError(options.model +
                     ": an ONNX model needs --loss to be trained");
@@ -185,10 +250,11 @@ std::optional<RunOptions> zero_tools::parseRunOptions(int argc, char **argv) {
   if (!raw.betas.empty())
     options.betas = parsePair("--betas", raw.betas);
   parseDims(raw.dims, options.dims);
-  for (const char *name : compileFlagNames)
-    if (flags.given(name))
-      options.compileFlags +=
-          (options.compileFlags.empty() ? "" : ", ") + std::string(name);
+  if (flags.given("--zero-grid"))
+    parseGrid(raw.grid, options);
+  checkSchedule(options.schedule);
+  options.compileFlags = givenOf(flags, compileFlagNames);
+  checkPlan(options, flags);
   check(options, raw);
   return options;
 }

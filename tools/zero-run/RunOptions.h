@@ -29,6 +29,11 @@ struct RunOptions {
 
   // What is compiled: flags that a plan already decides are refused with one.
   std::optional<int64_t> ranks, stage;
+  /// Shape of a grid whose product is `ranks`; empty: none.
+  std::vector<int64_t> grid;
+  /// Device memory of a rank ("24GiB"), the machine whose times decide (a
+  /// preset or a .json file) and what is scheduled; empty: not said.
+  std::string memory, machine, schedule;
   std::string loss, optimizer;
   std::optional<double> momentum, weightDecay, epsilon;
   std::optional<std::pair<double, double>> betas;
@@ -39,7 +44,7 @@ struct RunOptions {
   std::string compileFlags;
 
   // What is run.
-  std::string data, weights, metrics, saveWeights;
+  std::string data, weights, metrics, saveWeights, trace, report;
   std::optional<int64_t> steps, batch, threads;
   double learningRate = 1e-3;
   bool summary = false;

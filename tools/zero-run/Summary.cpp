@@ -49,9 +49,14 @@ static void plainRow(const char *name, double first) {
   std::printf("  %-20s %12.0f\n", name, first);
 }
 
+/// Ranks that hold one part each of a sharded tensor.
+static double shardsOf(const zrt_program_info &info) {
+  return info.grid[info.num_axes - 1];
+}
+
 static void printState(const zrt_program_info &info, const ModelBytes &model,
                        const zrt::StepMetrics &metrics) {
-  double part = 1.0 / info.ranks;
+  double part = 1 / shardsOf(info);
   double parameters =
       (model.trained + model.frozen) * (info.stage >= 3 ? part : 1);
   double gradients = model.trained * (info.stage >= 2 ? part : 1);
@@ -70,7 +75,12 @@ static void printState(const zrt_program_info &info, const ModelBytes &model,
 
 static void printTraffic(const zrt_program_info &info, const ModelBytes &model,
                          const zrt::StepMetrics &metrics) {
-  double share = model.trained * (info.ranks - 1) / info.ranks;
+  // Hybrid sharding: gathers and scatters among shards, the rest among
+  // replicas.
+  double ranks = info.ranks, shards = shardsOf(info);
+  double share = model.trained * (shards - 1) / shards;
+  double replicas = info.stage == 0 ? ranks : ranks / shards;
+  double reduced = info.stage == 0 ? model.trained : model.trained / shards;
   double gathers = info.stage == 0 ? 0 : info.stage == 3 ? 2 : 1;
   std::printf("%-20s %14s %14s\n", "sent in a step", "bytes", "formula");
   row("all_gather", metrics.allGatherBytes, gathers * share);
@@ -80,7 +90,8 @@ static void printTraffic(const zrt_program_info &info, const ModelBytes &model,
     plainRow("  not gathered again", gathers * share - metrics.allGatherBytes);
   row("reduce_scatter", metrics.reduceScatterBytes,
       info.stage == 0 ? 0 : share);
-  row("all_reduce", metrics.allReduceBytes, info.stage == 0 ? 2 * share : 0);
+  row("all_reduce", metrics.allReduceBytes,
+      2 * reduced * (replicas - 1) / replicas);
   plainRow("padding", metrics.commPaddingBytes);
 }
 

@@ -46,7 +46,7 @@ Training::Training(const RunOptions &options, const zrt::Program &program,
   mismatch(options.batch, info.samples_per_rank, "--batch",
            "a batch per rank of");
   openData();
-  checkOutputPath();
+  checkOutputPaths();
   if (!options.metrics.empty())
     metricsFile = std::make_unique<zrt::MetricsFile>(options.metrics);
   zrt_session_options sessionOptions = {};
@@ -99,16 +99,18 @@ void Training::openData() {
 }
 
 /// A run of hours must not find out at its end that it cannot save.
-void Training::checkOutputPath() const {
-  const std::string &path = options.saveWeights;
-  if (path.empty())
-    return;
-  size_t slash = path.rfind('/');
-  std::string folder =
-      slash == path.npos ? "." : path.substr(0, slash ? slash : 1);
-  if (access(folder.c_str(), W_OK | X_OK))
-    throw zrt::IoError(path,
-                       std::string("cannot create: ") + std::strerror(errno));
+void Training::checkOutputPaths() const {
+  for (const std::string &path :
+       {options.saveWeights, options.trace, options.report}) {
+    if (path.empty())
+      continue;
+    size_t slash = path.rfind('/');
+    std::string folder =
+        slash == path.npos ? "." : path.substr(0, slash ? slash : 1);
+    if (access(folder.c_str(), W_OK | X_OK))
+      throw zrt::IoError(path,
+                         std::string("cannot create: ") + std::strerror(errno));
+  }
 }
 
 void Training::run() {
@@ -230,6 +232,8 @@ void Training::fillMetrics(double wallMs) {
   if (tokensPerSample)
     current.tokensPerSecond =
         current.samplesPerSecond * double(tokensPerSample);
+  if (peakFlops > 0 && info.flops_per_rank > 0)
+    current.mfu = info.flops_per_rank / (wallMs * 1e-3) / peakFlops;
   auto sent = [&](const uint64_t *timesRanks, zrt_collective kind) {
     return double(timesRanks[kind]) / ranks;
   };

@@ -43,12 +43,18 @@ public:
   /// Writes parameters and buffers under their names.
   void saveWeights(const std::string &path);
 
+  /// Floating-point operations that a rank could do in a second: with it the
+  /// metrics have `mfu`.
+  void setPeakFlops(double perSecond) { peakFlops = perSecond; }
+
   /// Of the last step.
   const zrt::StepMetrics &metrics() const { return current; }
+  /// Its counters are those of the last step.
+  const zrt::Session &runtime() const { return session; }
 
 private:
   void openData();
-  void checkOutputPath() const;
+  void checkOutputPaths() const;
   void setInitialValues();
   bool setFrom(uint32_t index, zrt::TensorFile &file, const std::string &name);
   void warnOfUnused(const zrt::TensorFile &file, size_t used);
@@ -72,7 +78,7 @@ private:
   std::vector<uint8_t> scratch;
   int64_t numSteps = 0;
   int64_t tokensPerSample = 0; // 0: the inputs are no sequences of integers
-  double firstLoss = 0, totalMs = 0;
+  double firstLoss = 0, totalMs = 0, peakFlops = 0;
   bool terminal = false, progressShown = false;
 };
 

@@ -14,17 +14,20 @@
 #include "../zero-compile/Compile.h"
 #include "Flags.h"
 #include "RunOptions.h"
+#include "RunTimeline.h"
 #include "Summary.h"
 #include "TemporaryFolder.h"
 #include "Training.h"
 
 #include "runtime/io/Dataset.h"
 #include "runtime/io/Files.h"
+#include "zero/Cost/Machine.h"
 #include "zero/Import/Import.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include <cstdio>
+#include <optional>
 #include <tuple>
 
 using namespace zero_tools;
@@ -115,14 +118,74 @@ static std::string folderOf(const std::string &path) {
   return slash == path.npos ? "." : path.substr(0, slash ? slash : 1);
 }
 
-static void run(const RunOptions &options) {
+/// What --memory says; nothing without it.
+static std::optional<int64_t> budgetOf(const RunOptions &options) {
+  if (options.memory.empty())
+    return std::nullopt;
+  std::optional<int64_t> bytes = mlir::zero::parseByteSize(options.memory);
+  if (!bytes)
+    throw std::runtime_error("--memory '" + options.memory +
+                             "': expected a size like 24GiB or 1048576");
+  return bytes;
+}
+
+/// Single-precision peak of one rank; nothing without --machine.
+static std::optional<double> peakFlops(const RunOptions &options) {
+  if (options.machine.empty())
+    return std::nullopt;
+  auto machine = mlir::zero::loadMachine(options.machine);
+  if (!machine)
+    throw std::runtime_error(llvm::toString(machine.takeError()));
+  auto peak = machine->peakFlops.find("f32");
+  if (peak == machine->peakFlops.end())
+    return std::nullopt;
+  return peak->second;
+}
+
+/// A plan uses the memory that it says, whatever it was planned for.
+static void checkBudget(const RunOptions &options,
+                        const zrt::Program &program) {
+  std::optional<int64_t> budget = budgetOf(options);
+  uint64_t planned = zrt_program_planned_bytes(program.get(), ZRT_DEVICE);
+  if (budget && planned > uint64_t(*budget))
+    throw std::runtime_error(
+        options.model + ": needs " + std::to_string(planned) +
+        " bytes of device memory on each rank, --memory allows " +
+        std::to_string(*budget));
+}
+
+static void writeTimelines(const RunOptions &options,
+                           const zrt::Program &program,
+                           const Training &training) {
+  if (options.trace.empty() && options.report.empty())
+    return;
+  if (!training.metrics().step)
+    throw std::runtime_error("--trace and --report show the last step, and "
+                             "none was run");
+  std::vector<mlir::zero::Timeline> timelines;
+  if (auto predicted =
+          predictedTimeline(program, options.model, options.machine))
+    timelines.push_back(std::move(*predicted));
+  timelines.push_back(measuredTimeline(program, training.runtime(),
+                                       options.model, options.machine));
+  if (llvm::Error failed = mlir::zero::writeTimelineFiles(
+          timelines, options.trace, options.report))
+    throw std::runtime_error(llvm::toString(std::move(failed)));
+}
+
+static void checkPaths(const RunOptions &options) {
   // A missing file is known before minutes of compilation.
   for (const std::string &path : {options.model, options.data, options.weights})
     if (!path.empty())
       zrt::MappedFile readable(path);
-  for (const std::string &path : {options.metrics, options.saveWeights})
+  for (const std::string &path :
+       {options.metrics, options.saveWeights, options.trace, options.report})
     zrt::refuseOverwrite(path, {options.model, options.data, options.weights});
+}
 
+static void run(const RunOptions &options) {
+  checkPaths(options);
+  std::optional<double> peak = peakFlops(options);
   zrt::Program program;
   std::optional<TemporaryFolder> temporary;
   std::string initFolder = folderOf(options.model);
@@ -134,10 +197,13 @@ static void run(const RunOptions &options) {
     std::string plan = compileModel(options, initFolder);
     require(program.loadBytes(plan.data(), plan.size()));
   }
+  checkBudget(options, program);
   Training training(options, program, initFolder, [](const std::string &text) {
     std::fprintf(stderr, "zero-run: warning: %s\n", text.c_str());
   });
+  training.setPeakFlops(peak.value_or(0));
   training.run();
+  writeTimelines(options, program, training);
   if (!options.saveWeights.empty())
     training.saveWeights(options.saveWeights);
   if (options.summary)

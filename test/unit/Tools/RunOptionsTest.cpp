@@ -52,6 +52,36 @@ TEST(RunOptions, PlansAndStepsNeedNoLoss) {
   EXPECT_EQ(errorOf({"s.mlir", "--data", "d", "--zero-stage", "2"}), "");
 }
 
+TEST(RunOptions, ReadsASchedule) {
+  auto options =
+      parse({"m.onnx", "--data", "d", "--loss", "mse", "--memory", "24GiB",
+             "--machine", "h100", "--zero-grid", "2x4",
+             "--zero-schedule=prefetch", "--trace", "t", "--report", "r"});
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->memory, "24GiB");
+  EXPECT_EQ(options->machine, "h100");
+  EXPECT_EQ(options->schedule, "prefetch");
+  EXPECT_EQ(options->grid, (std::vector<int64_t>{2, 4}));
+  EXPECT_EQ(options->ranks, 8);
+  EXPECT_EQ(options->trace, "t");
+  EXPECT_EQ(options->report, "r");
+  options = parse({"s.mlir", "--data", "d", "--zero-grid=8", "--ranks", "8",
+                   "--zero-schedule", "none"});
+  EXPECT_EQ(options->grid, std::vector<int64_t>{8});
+  EXPECT_EQ(
+      errorOf({"s.zplan", "--data", "d", "--memory", "1", "--machine", "h100"}),
+      "");
+}
+
+TEST(RunOptions, GridsThatAreNone) {
+  for (const char *grid :
+       {"", "x", "4x", "x4", "4xx4", "0x4", "4x-1", "4X8", "axb", "33x32",
+        "99999", "4x8 ", "1024x2", "1024x1024x1024x1024x1024x1024x1024"})
+    EXPECT_EQ(errorOf({"s.mlir", "--data", "d", "--zero-grid", grid}),
+              std::string("--zero-grid '") + grid +
+                  "': expected sizes like 4x8 with at most 1024 ranks");
+}
+
 TEST(RunOptions, MistakesAreOneLine) {
   const std::pair<std::vector<std::string>, std::string> cases[] = {
       {{}, "no model: expected a .zplan, .mlir or .onnx file"},
@@ -86,6 +116,16 @@ TEST(RunOptions, MistakesAreOneLine) {
        "not available yet: --accumulate 2"},
       {{"m.onnx", "--data", "d", "--betas", "1"},
        "--betas '1': expected two numbers 'a,b'"},
+      {{"m.onnx", "--data", "d", "--zero-grid", "2x3", "--ranks", "4"},
+       "--zero-grid 2x3 has 6 ranks, --ranks says 4"},
+      {{"m.onnx", "--data", "d", "--zero-schedule", "best"},
+       "--zero-schedule 'best': expected none, prefetch, keep, reorder, bucket "
+       "or joint"},
+      {{"s.zplan", "--data", "d", "--loss", "mse", "--zero-grid", "2",
+        "--zero-schedule", "none"},
+       "--loss, --zero-grid, --zero-schedule: s.zplan has this decided "
+       "already; "
+       "give the flag to zero-compile or zero-import"},
       {{"m.onnx", "--zero-stage", "4"},
        "--zero-stage '4': expected a whole number from 0 to 3"},
       {{"m.onnx", "--ranks", "0"},
@@ -94,8 +134,8 @@ TEST(RunOptions, MistakesAreOneLine) {
   for (const auto &[args, message] : cases)
     EXPECT_EQ(errorOf(args), message);
   for (const char *flag :
-       {"--config", "--clip", "--memory", "--trace", "--report", "--checkpoint",
-        "--checkpoint-every", "--resume", "--save-onnx", "--explain-config"})
+       {"--config", "--clip", "--checkpoint", "--checkpoint-every", "--resume",
+        "--save-onnx", "--explain-config"})
     EXPECT_EQ(errorOf({"s.zplan", flag}),
               std::string("not available yet: ") + flag);
 }

@@ -124,6 +124,7 @@ private:
     program.add_num_streams(1);
     program.add_target(target);
     program.add_samples_per_rank(batch);
+    program.add_flops_per_rank(12);
     out.Finish(program.Finish(), fb::ProgramIdentifier());
     return {reinterpret_cast<const char *>(out.GetBufferPointer()),
             out.GetSize()};
@@ -181,6 +182,7 @@ protected:
       Training training(options, program, folder, [this](const std::string &w) {
         warnings.push_back(w.substr(folder.size() + 1));
       });
+      training.setPeakFlops(peakFlops);
       training.run();
       if (!options.saveWeights.empty())
         training.saveWeights(options.saveWeights);
@@ -206,6 +208,7 @@ protected:
   zrt::Program program;
   std::vector<std::string> warnings;
   std::string printed;
+  double peakFlops = 0;
 };
 
 TEST_F(TrainingTest, RanksSeeTheirSamples) {
@@ -222,6 +225,19 @@ TEST_F(TrainingTest, RanksSeeTheirSamples) {
   EXPECT_NE(printed.find("  parameters                      4              4"),
             printed.npos)
       << printed;
+}
+
+TEST_F(TrainingTest, UtilizationNeedsAPeak) {
+  ASSERT_EQ(run(2), "");
+  EXPECT_EQ(get("m.jsonl").find("mfu"), std::string::npos);
+  peakFlops = 1e6;
+  ASSERT_EQ(run(2), "");
+  auto number = [line = get("m.jsonl")](const std::string &name) {
+    return std::stod(
+        line.substr(line.find("\"" + name + "\":") + name.size() + 3));
+  };
+  // 12 operations a step, a million a second.
+  EXPECT_NEAR(number("mfu"), 12 / (number("step_ms") * 1e-3) / 1e6, 1e-6);
 }
 
 TEST_F(TrainingTest, RunsOnceThroughTheDataByDefault) {
@@ -315,10 +331,13 @@ TEST_F(TrainingTest, TooFewSamplesAreSaid) {
 }
 
 TEST_F(TrainingTest, FoldersForOutputAreCheckedFirst) {
-  options.saveWeights = in("no/w.safetensors");
-  EXPECT_EQ(run(1),
-            "no/w.safetensors: cannot create: No such file or directory");
-  EXPECT_FALSE(std::filesystem::exists(in("m.jsonl")));
+  for (std::string *path :
+       {&options.saveWeights, &options.trace, &options.report}) {
+    *path = in("no/file");
+    EXPECT_EQ(run(1), "no/file: cannot create: No such file or directory");
+    EXPECT_FALSE(std::filesystem::exists(in("m.jsonl")));
+    path->clear();
+  }
 }
 
 } // namespace
