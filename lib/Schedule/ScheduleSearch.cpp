@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ScheduleSearch.h"
+#include "ScheduleExact.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
@@ -20,6 +21,9 @@
 using namespace mlir::zero;
 
 static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
+/// States that branch and bound may visit, and how much faster it has to be.
+static constexpr int64_t kExactStates = 60'000;
+static constexpr double kWorthwhile = 0.005;
 
 /// A problem with what placing it needs.
 struct Search::Variant {
@@ -60,6 +64,8 @@ void Search::add(double seconds, int64_t peak, const Recipe &recipe) {
 }
 
 Schedule Search::make(const Recipe &recipe) const {
+  if (recipe.schedule)
+    return *recipe.schedule;
   Problem problem(graph, *recipe.decisions);
   Placement placement = place(problem, leastMemory(problem), recipe.policy);
   delayStarts(graph, placement.schedule);
@@ -200,6 +206,63 @@ void Search::walk(const Variant &variant, const SchedulerOptions &options) {
   }
 }
 
+/// A faster placement of `problem` than `best` within `limit`, or `best`.
+Trade Search::improveOne(const Problem &problem, const Trade &best,
+                         int64_t limit, int64_t &statesLeft) {
+  Trade trade = best;
+  while (statesLeft > 0) {
+    Placement placement = placeExactly(
+        problem, limit, trade.seconds * (1 - kWorthwhile), statesLeft);
+    if (!placement.feasible)
+      break;
+    delayStarts(graph, placement.schedule);
+    SimulatedStep simulated = simulate(graph, placement.schedule);
+    trade.seconds = simulated.seconds;
+    trade.peakBytes = simulated.peakBytes;
+    trade.recipe.schedule =
+        std::make_shared<Schedule>(std::move(placement.schedule));
+    add(trade.seconds, trade.peakBytes, trade.recipe);
+  }
+  return trade;
+}
+
+/// Small steps: at each limit where the front has a step, branch and bound over
+/// all sets of dropped gathers.
+void Search::improve(const Variant &variant, const SchedulerOptions &options) {
+  std::vector<Repeat> repeats;
+  if (options.keepGathered)
+    repeats = findRepeats(*variant.problem);
+  if (variant.problem->numNodes > 64 || repeats.size() > 8)
+    return;
+  std::vector<Variant> variants;
+  for (unsigned set = 0; set != 1u << repeats.size(); ++set) {
+    std::vector<int32_t> dropped;
+    for (auto [number, repeat] : llvm::enumerate(repeats))
+      if (set >> number & 1)
+        dropped.push_back(repeat.task);
+    variants.push_back(
+        makeVariant(variant.order, variant.hasRule ? &variant.rule : nullptr,
+                    std::move(dropped)));
+  }
+  int64_t limit = kUnlimited, statesLeft = kExactStates;
+  while (statesLeft > 0) {
+    auto within = llvm::find_if(
+        front, [&](const Trade &trade) { return trade.peakBytes <= limit; });
+    Trade best{std::numeric_limits<double>::max(), kUnlimited, {}};
+    if (within != front.end())
+      best = *within;
+    // What one limit leaves over is for the next ones.
+    int64_t states = std::min(statesLeft, kExactStates / 10), given = states;
+    for (const Variant &candidate : variants)
+      if (candidate.problem->valid)
+        best = improveOne(*candidate.problem, best, limit, states);
+    statesLeft -= given - states;
+    if (best.peakBytes == kUnlimited)
+      return;
+    limit = best.peakBytes - 1;
+  }
+}
+
 void Search::explore(const SchedulerOptions &options) {
   trialsLeft = std::clamp<int64_t>(30'000'000 / costOfTrial, 64, 4000);
   std::vector<Variant> variants = findVariants(options);
@@ -217,6 +280,8 @@ void Search::explore(const SchedulerOptions &options) {
     trialsLeft = share;
     walk(variants[i], options);
     rest -= share - trialsLeft;
+    if (options.prefetch)
+      improve(variants[i], options);
   }
   trialsLeft = rest;
 }

@@ -26,6 +26,7 @@ namespace mlir::zero {
 struct Recipe {
   std::shared_ptr<const Decisions> decisions;
   PlacePolicy policy;
+  std::shared_ptr<const Schedule> schedule = nullptr; ///< if found exactly
 };
 
 /// A point of the front.
@@ -58,7 +59,9 @@ private:
   Trade tryAll(const Variant &variant, int64_t limit, bool overlap);
   std::vector<Variant> findVariants(const SchedulerOptions &options);
   void walk(const Variant &variant, const SchedulerOptions &options);
-  void improve(const SchedulerOptions &options);
+  void improve(const Variant &variant, const SchedulerOptions &options);
+  Trade improveOne(const Problem &problem, const Trade &best, int64_t limit,
+                   int64_t &statesLeft);
 
   const StepGraph &graph;
   std::vector<std::vector<int32_t>> orders; ///< the first is the graph's
