@@ -94,6 +94,13 @@ def lane_top(rank, channel, source):
     return BORDER + AXIS + rank * block + HEADER + channel * (2 * PAIR + GAP) + source * PAIR
 
 
+def top_of(column, colour, name):
+    """The uppermost pixel of a colour."""
+    found = numpy.nonzero(is_colour(column, colour))[0]
+    require(len(found), f"no {name} at the peak of memory")
+    return found[0]
+
+
 # ---- Cases --------------------------------------------------------------------
 
 
@@ -138,8 +145,7 @@ def memory_is_stacked(page):
     pixels = page.picture("memory", "#memory-chart")
     left, right = BORDER + GUTTER, pixels.shape[1] - BORDER - MARGIN
     column = pixels[:, left + (right - left) // 4]  # 160 ms: the peak
-    tops = [numpy.nonzero(is_colour(column, page.colour(kind)))[0].min()
-            for kind in ("parameter", "state", "gathered", "activation")]
+    tops = [top_of(column, page.colour(kind), kind) for kind in ("parameter", "state", "gathered", "activation")]
     require(tops == sorted(tops, reverse=True) and len(set(tops)) == 4, f"kinds do not lie on each other: tops {tops}")
     state = is_colour(column, page.colour("state")).sum() / is_colour(column, page.colour("parameter")).sum()
     require(5.5 < state < 6.5, f"state is {state:.2f} times the parameters, expected 6")

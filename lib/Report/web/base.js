@@ -96,7 +96,7 @@ const font = size => `${size}px system-ui, "Segoe UI", "DejaVu Sans", sans-serif
 
 // Both charts have their left margin in common, so that times stand in line.
 const axisHeight = 24;
-const gutterOf = width => width < 640 ? 108 : 186;
+const gutterOf = width => width < 640 ? 116 : 186;
 function scaleOf(width) {
   const left = gutterOf(width), right = width - 10;
   const perNs = (right - left) / (view.end - view.begin);

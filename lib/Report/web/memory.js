@@ -140,7 +140,9 @@ function drawMemory() {
   drawByteAxis(context, scale, ys);
   drawStack(context, scale, ys, timeline, points);
   for (const other of memory.sources) if (other !== memory.source) drawTotal(context, scale, ys, data.timelines[other]);
-  if (timeline.bound) drawRule(context, scale, ys.y(timeline.bound), 'soft', 'lower bound ' + showBytes(timeline.bound), [2, 3], 'left', true);
+  // Beside the peak, which is about as high.
+  const side = scale.x(timeline.time[timeline.peak.at]) < (scale.left + scale.right) / 2 ? 'right' : 'left';
+  if (timeline.bound) drawRule(context, scale, ys.y(timeline.bound), 'soft', 'lower bound ' + showBytes(timeline.bound), [2, 3], side, true);
   if (ys.budgetFits) drawRule(context, scale, ys.y(timeline.budget), 'bad', 'budget ' + showBytes(timeline.budget), [7, 4], 'right', false);
   drawPeak(context, scale, ys, timeline);
   memory.columns = {points, scale};

@@ -65,7 +65,7 @@ function drawSpans(context, scale, lane, kind, y, height, labels) {
       (hidden ? faint : coverage).add(x0, Math.max(x1, x0 + 0.02), hidden ? 0 : waited);
       continue;
     }
-    const left = Math.round(x0), wide = Math.max(1, Math.round(x1) - left), width = wide > 4 ? wide - 1 : wide;
+    const left = Math.round(x0), wide = Math.max(1, Math.round(x1) - left), width = x1 - x0 > 3 ? wide - 1 : wide;
     context.globalAlpha = hidden ? 0.16 : 1;
     context.fillStyle = fill;
     context.fillRect(left, y, width, height);
@@ -117,19 +117,19 @@ function drawLane(context, scale, row, y) {
   context.fillStyle = colour(kind);
   context.textAlign = 'left';
   context.textBaseline = 'middle';
-  const source = strings[data.timelines[row.source].source], right = scale.left - 6;
+  const source = strings[data.timelines[row.source].source], right = scale.left - 6, isNarrow = scale.left < 140;
   if (row.isFirst) {
-    context.fillRect(8, y + height / 2 - 4, 9, 9);
+    const x = isNarrow ? 7 : 22;
+    if (!isNarrow) context.fillRect(8, y + height / 2 - 4, 9, 9);
     context.fillStyle = colour('ink');
-    context.font = font(12);
-    const room = right - 22 - (isPair && scale.left > 120 ? 56 : isPair ? 24 : 0);
-    context.fillText(fit(context, strings[row.channel], room), 22, y + height / 2 + 1);
+    context.font = font(isNarrow ? 11 : 12);
+    context.fillText(fit(context, strings[row.channel], right - x - (!isPair ? 0 : isNarrow ? 14 : 58)), x, y + height / 2 + 1);
   }
   if (isPair) {
     context.font = font(10);
     context.fillStyle = colour('soft');
     context.textAlign = 'right';
-    context.fillText(scale.left < 120 ? source.slice(0, 4) : source, right, y + height / 2 + 1);
+    context.fillText(isNarrow ? source[0] : source, right, y + height / 2 + 1);
   }
   context.fillStyle = colour('grid');
   context.fillRect(scale.left, y + height, scale.right - scale.left, 1);
