@@ -6,13 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The passes of zero/Transforms in the order that makes a step of one rank.
+// The passes of zero/Transforms and zero/Schedule in the order that makes a step
+// of one rank.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef ZERO_PIPELINES_H
 #define ZERO_PIPELINES_H
 
+#include "zero/Schedule/Passes.h"
 #include "zero/Transforms/Passes.h"
 
 namespace mlir {
@@ -32,9 +34,25 @@ struct ZeroOptions {
   SmallVector<int64_t> grid;
   /// Largest bucket; 0 for no limit.
   int64_t bucketBytes = kDefaultBucketBytes;
-  /// Stage 3: keep a unit gathered that the backward needs at once.
+  /// Stage 3: keep a unit gathered that the backward needs at once. Where the
+  /// schedule decides what stays gathered, this is part of it.
   bool keepAdjacent = true;
+  /// Whether collectives are scheduled at all; see the pass `zero-schedule` for
+  /// the rest.
+  bool schedule = false;
+  int64_t memoryBytes = kUnsetMemory;
+  std::string machine;
+  bool prefetch = true, keepGathered = true, reorder = true, bucket = true;
 };
+
+/// Which decisions a schedule is made of.
+enum class ScheduleMode { None, Prefetch, Keep, Reorder, Bucket, Joint };
+
+/// "none", "prefetch", "keep", "reorder", "bucket" or "joint".
+std::optional<ScheduleMode> parseScheduleMode(StringRef name);
+
+/// Allows the decisions of `mode`, and only these; joint is all of them.
+void setScheduleMode(ZeroOptions &options, ScheduleMode mode);
 
 /// Adds the ZeRO passes to a pass manager over modules.
 void buildZeroPipeline(OpPassManager &pm, const ZeroOptions &options);

@@ -32,6 +32,7 @@ void zero::registerAllDialects(DialectRegistry &registry) {
 void zero::registerAllPasses() {
   train::registerZeroAutodiffPasses();
   registerZeroTransformsPasses();
+  registerZeroSchedulePasses();
   registerZeroLoweringPasses();
   registerZeroPipelines();
 }

@@ -35,6 +35,7 @@ extern "C" LLVM_ATTRIBUTE_WEAK mlir::PassPluginLibraryInfo
 mlirGetPassPluginInfo() {
   return {MLIR_PLUGIN_API_VERSION, kName, kVersion, [] {
             mlir::zero::registerZeroTransformsPasses();
+            mlir::zero::registerZeroSchedulePasses();
             mlir::zero::registerZeroPipelines();
           }};
 }

@@ -19,6 +19,38 @@
 using namespace mlir;
 using namespace mlir::zero;
 
+static constexpr std::pair<StringLiteral, ScheduleMode> kScheduleModes[] = {
+    {"none", ScheduleMode::None},       {"prefetch", ScheduleMode::Prefetch},
+    {"keep", ScheduleMode::Keep},       {"reorder", ScheduleMode::Reorder},
+    {"bucket", ScheduleMode::Bucket},   {"joint", ScheduleMode::Joint}};
+
+std::optional<ScheduleMode> zero::parseScheduleMode(StringRef name) {
+  for (auto &[known, mode] : kScheduleModes)
+    if (known == name)
+      return mode;
+  return std::nullopt;
+}
+
+void zero::setScheduleMode(ZeroOptions &options, ScheduleMode mode) {
+  options.schedule = mode != ScheduleMode::None;
+  bool joint = mode == ScheduleMode::Joint;
+  options.prefetch = joint || mode == ScheduleMode::Prefetch;
+  options.keepGathered = joint || mode == ScheduleMode::Keep;
+  options.reorder = joint || mode == ScheduleMode::Reorder;
+  options.bucket = joint || mode == ScheduleMode::Bucket;
+}
+
+static ZeroSchedulePassOptions getScheduleOptions(const ZeroOptions &from) {
+  ZeroSchedulePassOptions options;
+  options.memory = from.memoryBytes;
+  options.machine = from.machine;
+  options.prefetch = from.prefetch;
+  options.keepGathered = from.keepGathered;
+  options.reorder = from.reorder;
+  options.bucket = from.bucket;
+  return options;
+}
+
 void zero::buildZeroPipeline(OpPassManager &pm, const ZeroOptions &options) {
   // Other front ends' functions first: all that follows reads symbols.
   pm.addPass(createZeroOutlineStatePass());
@@ -28,11 +60,14 @@ void zero::buildZeroPipeline(OpPassManager &pm, const ZeroOptions &options) {
   pm.addPass(createZeroAnnotatePass(annotate));
   ZeroPartitionPassOptions partition;
   partition.stage = options.stage;
-  partition.keepAdjacent = options.keepAdjacent;
+  partition.keepAdjacent =
+      options.keepAdjacent && !(options.schedule && options.keepGathered);
   pm.addPass(createZeroPartitionPass(partition));
   // Buckets before releases: what is gathered as one is released as one.
   pm.addPass(createZeroBucketPass({options.bucketBytes}));
   pm.addPass(createZeroReleasePass());
+  if (options.schedule)
+    pm.addPass(createZeroSchedulePass(getScheduleOptions(options)));
   pm.addPass(createZeroVerifyPass());
 }
 
@@ -57,20 +92,44 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
       llvm::cl::desc("Stage 3: keep a unit gathered that the backward needs "
                      "before any other"),
       llvm::cl::init(true)};
+  Option<int64_t> memory{
+      *this, "memory",
+      llvm::cl::desc("Budget in bytes of one rank; -1 for the machine's memory "
+                     "where one is named, else for no limit"),
+      llvm::cl::init(kUnsetMemory)};
+  Option<std::string> machine{
+      *this, "machine",
+      llvm::cl::desc("A machine preset by name, or a .json file")};
+  Option<ScheduleMode> schedule{
+      *this, "schedule", llvm::cl::desc("What the schedule decides"),
+      llvm::cl::init(ScheduleMode::None),
+      llvm::cl::values(
+          clEnumValN(ScheduleMode::None, "none", "nothing: no overlap"),
+          clEnumValN(ScheduleMode::Prefetch, "prefetch", "starts and waits"),
+          clEnumValN(ScheduleMode::Keep, "keep", "what stays gathered"),
+          clEnumValN(ScheduleMode::Reorder, "reorder", "the order of compute"),
+          clEnumValN(ScheduleMode::Bucket, "bucket", "larger buckets"),
+          clEnumValN(ScheduleMode::Joint, "joint", "all of it together"))};
 };
 } // namespace
+
+static void buildFromOptions(OpPassManager &pm, const PipelineOptions &from) {
+  ZeroOptions options;
+  options.stage = from.stage;
+  options.ranks = from.ranks;
+  options.grid.assign(from.grid.begin(), from.grid.end());
+  options.bucketBytes = from.bucketBytes;
+  options.keepAdjacent = from.keepAdjacent;
+  options.memoryBytes = from.memory;
+  options.machine = from.machine;
+  setScheduleMode(options, from.schedule);
+  buildZeroPipeline(pm, options);
+}
 
 void zero::registerZeroPipelines() {
   PassPipelineRegistration<PipelineOptions>(
       "zero-pipeline",
-      "All ZeRO passes: outline, annotate, partition, bucket, release, verify",
-      [](OpPassManager &pm, const PipelineOptions &from) {
-        ZeroOptions options;
-        options.stage = from.stage;
-        options.ranks = from.ranks;
-        options.grid.assign(from.grid.begin(), from.grid.end());
-        options.bucketBytes = from.bucketBytes;
-        options.keepAdjacent = from.keepAdjacent;
-        buildZeroPipeline(pm, options);
-      });
+      "All ZeRO passes: outline, annotate, partition, bucket, release, "
+      "schedule, verify",
+      buildFromOptions);
 }

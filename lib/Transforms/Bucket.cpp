@@ -39,7 +39,6 @@ public:
   void runOnOperation() override;
 
 private:
-  StringRef getUnit(Operation *op, SymbolTable &symbols);
   void bucketIn(Block &body, SymbolTable &symbols);
   void closeUsedBy(Operation *op);
   void add(Operation *op, StringRef unit);
@@ -53,56 +52,9 @@ static bool isCollective(Operation *op) {
   return isa<AllGatherOp, ReduceScatterOp, AllReduceOp>(op);
 }
 
-/// A gather of a parameter at rest, as opposed to one of an updated chunk.
-static bool gathersState(Operation *op) {
-  return isa<AllGatherOp>(op) &&
-         llvm::any_of(op->getOperandTypes(), llvm::IsaPred<ShardedType>);
-}
-
-/// Bytes of the whole tensors a collective moves.
-static int64_t getWholeBytes(Operation *op) {
-  TypeRange types = isa<AllGatherOp>(op) ? TypeRange(op->getResultTypes())
-                                         : TypeRange(op->getOperandTypes());
-  int64_t bytes = 0;
-  for (Type type : types) {
-    RankedTensorType tensor = getLogicalType(type);
-    bytes += tensor.getNumElements() *
-             llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
-  }
-  return bytes;
-}
-
 static bool isAssignOnly(Operation *op) {
   return !op->use_empty() &&
          llvm::all_of(op->getUsers(), llvm::IsaPred<AssignOp>);
-}
-
-/// The parameter behind a collective: the one read, or the one that is
-/// assigned what becomes of the result, followed through values of its shape.
-StringRef BucketPass::getUnit(Operation *op, SymbolTable &symbols) {
-  auto unitOf = [&](StringRef symbol) -> StringRef {
-    auto param = symbols.lookup<ParamOp>(symbol);
-    if (auto state = symbols.lookup<StateOp>(symbol))
-      param = symbols.lookup<ParamOp>(state.getParam());
-    return param ? param.getUnit().value_or(param.getSymName()) : "";
-  };
-  if (auto read = op->getOperand(0).getDefiningOp<ReadOp>())
-    return unitOf(read.getSymbol());
-  llvm::SetVector<Value> values;
-  values.insert(op->getResult(0));
-  for (size_t i = 0; i < values.size(); ++i)
-    for (Operation *user : values[i].getUsers()) {
-      if (auto assign = dyn_cast<AssignOp>(user))
-        return unitOf(assign.getSymbol());
-      for (Value result : user->getResults()) {
-        auto from = dyn_cast<RankedTensorType>(values[i].getType());
-        auto to = dyn_cast<RankedTensorType>(result.getType());
-        if (isa<AllGatherOp>(user) ||
-            (from && to && from.getShape() == to.getShape()))
-          values.insert(result);
-      }
-    }
-  return "";
 }
 
 /// Replaces the members by one op: gathers of state where the first stood,
@@ -204,7 +156,7 @@ void BucketPass::bucketIn(Block &body, SymbolTable &symbols) {
         isCollective(op) && op->getNumOperands() != 0 &&
         (!isa<AllGatherOp>(op) || gathersState(op) || isAssignOnly(op));
     if (mergeable)
-      add(op, getUnit(op, symbols));
+      add(op, getUnitOf(op, symbols));
   }
   for (Bucket &bucket : open)
     merge(bucket);

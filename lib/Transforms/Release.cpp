@@ -28,9 +28,6 @@ namespace {
 class ReleasePass : public zero::impl::ZeroReleasePassBase<ReleasePass> {
 public:
   void runOnOperation() override;
-
-private:
-  void releaseIn(Block &body);
 };
 } // namespace
 
@@ -46,7 +43,7 @@ static bool isGatheredState(Operation *op) {
          llvm::any_of(start.getInputs().getTypes(), llvm::IsaPred<ShardedType>);
 }
 
-void ReleasePass::releaseIn(Block &body) {
+int64_t zero::releaseGathered(Block &body) {
   llvm::MapVector<Operation *, SmallVector<Value>> endingAt;
   for (Operation &op : body) {
     if (!isGatheredState(&op))
@@ -60,16 +57,18 @@ void ReleasePass::releaseIn(Block &body) {
         endingAt[last ? last : &op].push_back(value);
     }
   }
-  OpBuilder builder(&getContext());
+  int64_t numReleased = 0;
+  OpBuilder builder(body.getParentOp()->getContext());
   for (auto &[last, values] : endingAt) {
     builder.setInsertionPointAfter(last);
     ReleaseOp::create(builder, last->getLoc(), values);
     numReleased += values.size();
   }
+  return numReleased;
 }
 
 void ReleasePass::runOnOperation() {
   for (auto func : getOperation().getOps<FunctionOpInterface>())
     for (Block &block : func.getFunctionBody())
-      releaseIn(block);
+      numReleased += releaseGathered(block);
 }

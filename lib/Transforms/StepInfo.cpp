@@ -29,6 +29,51 @@ Operation *zero::getAncestorIn(Block *block, Operation *op) {
   return block->findAncestorOpInBlock(*op);
 }
 
+bool zero::gathersState(Operation *op) {
+  return isa<AllGatherOp, AllGatherStartOp>(op) &&
+         llvm::any_of(op->getOperandTypes(), llvm::IsaPred<ShardedType>);
+}
+
+int64_t zero::getWholeBytes(Operation *collective) {
+  SmallVector<Type> types(collective->getOperandTypes());
+  if (auto gather = dyn_cast<AllGatherOp>(collective))
+    types = gather.getYieldedTypes();
+  else if (auto start = dyn_cast<AllGatherStartOp>(collective))
+    types = start.getYieldedTypes();
+  int64_t bytes = 0;
+  for (Type type : types)
+    bytes += getTensorBytes(type);
+  return bytes;
+}
+
+static StringRef getUnitOfSymbol(StringRef name, SymbolTable &symbols) {
+  auto param = symbols.lookup<ParamOp>(name);
+  if (auto state = symbols.lookup<StateOp>(name))
+    param = symbols.lookup<ParamOp>(state.getParam());
+  return param ? param.getUnit().value_or(param.getSymName()) : "";
+}
+
+StringRef zero::getUnitOf(Operation *collective, SymbolTable &symbols) {
+  if (auto read = collective->getOperand(0).getDefiningOp<ReadOp>())
+    return getUnitOfSymbol(read.getSymbol(), symbols);
+  // Followed through values of its shape, and through further collectives.
+  llvm::SetVector<Value> values;
+  values.insert(collective->getResult(0));
+  for (size_t i = 0; i < values.size(); ++i)
+    for (Operation *user : values[i].getUsers()) {
+      if (auto assign = dyn_cast<AssignOp>(user))
+        return getUnitOfSymbol(assign.getSymbol(), symbols);
+      for (Value result : user->getResults()) {
+        auto from = dyn_cast<RankedTensorType>(values[i].getType());
+        auto to = dyn_cast<RankedTensorType>(result.getType());
+        if (isa<AllGatherOp>(user) ||
+            (from && to && from.getShape() == to.getShape()))
+          values.insert(result);
+      }
+    }
+  return "";
+}
+
 RankVariance::RankVariance(Block &body, SymbolTable &symbols) {
   auto func = cast<FunctionOpInterface>(body.getParentOp());
   for (BlockArgument arg : body.getArguments())

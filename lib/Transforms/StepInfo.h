@@ -14,9 +14,9 @@
 #ifndef ZERO_LIB_TRANSFORMS_STEPINFO_H
 #define ZERO_LIB_TRANSFORMS_STEPINFO_H
 
-#include "dialects/Zero/Zero.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "zero/Transforms/StepUtils.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -53,12 +53,6 @@ public:
 private:
   llvm::DenseSet<Value> differing;
 };
-
-/// Values that `op` or ops nested in it use from outside of it.
-SetVector<Value> getUsedValues(Operation *op);
-
-/// The op of `block` that is, or contains, `op`; null where there is none.
-Operation *getAncestorIn(Block *block, Operation *op);
 
 /// Whether `op` is elementwise on tensors of shape `shape`, so that it can be
 /// remade on a chunk of dimension 0: every other operand is the same for all

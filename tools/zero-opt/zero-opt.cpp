@@ -11,7 +11,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "zero/Cost/Machine.h"
 #include "zero/InitAll.h"
+#include "zero/Pipelines.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -30,8 +32,14 @@ static cl::extrahelp
                "among the passes:\n\n"
                "  --zero-stage=<0..3>  - Partition at this ZeRO stage\n"
                "  --zero-ranks=<n>     - Number of ranks\n"
-               "  --zero-grid=<shape>  - Shape of the grid, such as 8\n"
-               "  --zero-bucket-bytes=<n> - Largest bucket; 0 for no limit\n");
+               "  --zero-grid=<shape>  - Shape of the grid, such as 8 or 4x8\n"
+               "  --zero-bucket-bytes=<n> - Largest bucket; 0 for no limit\n"
+               "  --zero-memory=<size> - Memory budget of one rank, such as "
+               "80GiB\n"
+               "  --zero-machine=<name> - Machine preset or .json file to plan "
+               "for\n"
+               "  --zero-schedule=<mode> - none, prefetch, keep, reorder, bucket "
+               "or joint\n");
 
 namespace {
 /// Turns `--zero-stage=3 --zero-ranks=8` into one pipeline flag,
@@ -44,13 +52,26 @@ public:
 
 private:
   bool take(StringRef flag, ArrayRef<char *> &rest);
+  std::string readMemory(StringRef text);
 
   std::deque<std::string> storage;
   SmallVector<char *> arguments;
-  std::string options, stage;
+  std::string options, stage, schedule;
+  bool memoryIsRead = true;
   int stageIndex = -1;
 };
 } // namespace
+
+/// Bytes of "80GiB", as a number.
+std::string ShortForms::readMemory(StringRef text) {
+  if (std::optional<int64_t> bytes = mlir::zero::parseByteSize(text))
+    return std::to_string(*bytes);
+  errs() << "zero-opt: --zero-memory=" << text
+         << ": expects a size such as 80GiB, 512MiB or a number of bytes above "
+            "0\n";
+  memoryIsRead = false;
+  return text.str();
+}
 
 /// Takes one flag if it is ours; its value may be the next argument.
 bool ShortForms::take(StringRef flag, ArrayRef<char *> &rest) {
@@ -58,7 +79,10 @@ bool ShortForms::take(StringRef flag, ArrayRef<char *> &rest) {
       {"zero-stage", "stage"},
       {"zero-ranks", "ranks"},
       {"zero-grid", "grid"},
-      {"zero-bucket-bytes", "bucket-bytes"}};
+      {"zero-bucket-bytes", "bucket-bytes"},
+      {"zero-memory", "memory"},
+      {"zero-machine", "machine"},
+      {"zero-schedule", "schedule"}};
   StringRef body = flag;
   if (!body.consume_front("-"))
     return false;
@@ -75,6 +99,10 @@ bool ShortForms::take(StringRef flag, ArrayRef<char *> &rest) {
   }
   if (name == "zero-grid")
     std::replace(text.begin(), text.end(), 'x', ',');
+  if (name == "zero-memory")
+    text = readMemory(text);
+  if (name == "zero-schedule")
+    schedule = text;
   if (name == "zero-stage") {
     stage = text;
     if (stageIndex < 0) {
@@ -93,11 +121,6 @@ bool ShortForms::read(int argc, char **argv) {
     char *argument = rest.front();
     rest = rest.drop_front();
     StringRef flag(argument);
-    if (flag.ltrim('-').split('=').first == "zero-memory") {
-      errs() << "zero-opt: --zero-memory: planning under a memory budget is "
-                "not available yet; leave the flag out\n";
-      return false;
-    }
     if (!take(flag, rest))
       arguments.push_back(argument);
   }
@@ -107,11 +130,17 @@ bool ShortForms::read(int argc, char **argv) {
     return false;
   }
   if (!options.empty() && stageIndex < 0) {
-    errs() << "zero-opt: --zero-ranks, --zero-grid and --zero-bucket-bytes go "
-              "with --zero-stage=<0..3>, which is missing\n";
+    errs() << "zero-opt: --zero-ranks, --zero-grid, --zero-bucket-bytes, "
+              "--zero-memory, --zero-machine and --zero-schedule go with "
+              "--zero-stage=<0..3>, which is missing\n";
     return false;
   }
-  return true;
+  if (!schedule.empty() && !mlir::zero::parseScheduleMode(schedule)) {
+    errs() << "zero-opt: --zero-schedule=" << schedule
+           << ": expects none, prefetch, keep, reorder, bucket or joint\n";
+    return false;
+  }
+  return memoryIsRead;
 }
 
 SmallVector<char *> ShortForms::getArguments() {

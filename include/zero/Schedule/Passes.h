@@ -1,0 +1,36 @@
+//===- Passes.h - the scheduling passes -------------------------*- C++ -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declarations and registration of the passes of Passes.td.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_SCHEDULE_PASSES_H
+#define ZERO_SCHEDULE_PASSES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::zero {
+
+/// A memory budget that nobody has given: that of the machine where one is
+/// named, else none.
+constexpr int64_t kUnsetMemory = -1;
+
+/// Largest bucket that the scheduler makes unless an option says otherwise.
+constexpr int64_t kDefaultScheduleBucketBytes = int64_t(256) << 20;
+
+#define GEN_PASS_DECL
+#include "zero/Schedule/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "zero/Schedule/Passes.h.inc"
+
+} // namespace mlir::zero
+
+#endif // ZERO_SCHEDULE_PASSES_H

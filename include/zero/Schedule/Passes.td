@@ -1,0 +1,149 @@
+//===- Passes.td - the scheduling passes -------------------*- tablegen -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// They take a partitioned step and decide when each collective begins and when
+// the step waits for it, under a memory budget and against a machine's cost
+// model. Compute is moved at most; what is computed stays the same bit for bit.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_SCHEDULE_PASSES_TD
+#define ZERO_SCHEDULE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+defvar Schedule_MemoryOption = Option<"memory", "memory", "int64_t",
+  "::mlir::zero::kUnsetMemory",
+  "Budget in bytes of one rank; -1 for the machine's memory where a machine is "
+  "named, else for no limit">;
+defvar Schedule_MachineOption = Option<"machine", "machine", "std::string", "\"\"",
+  "A machine preset by name, or a machine file (it ends in .json); this-cpu "
+  "unless given">;
+defvar Schedule_Statistics = [
+  Statistic<"numStarted", "num-started", "collectives that run beside compute">,
+  Statistic<"numDropped", "num-dropped", "gathers of the backward pass dropped">,
+  Statistic<"numMerged", "num-merged", "collectives merged into another">];
+
+class Schedule_Pass<string name> : Pass<name, "::mlir::ModuleOp"> {
+  let dependentDialects = ["::mlir::zero::ZeroDialect"];
+  let statistics = Schedule_Statistics;
+}
+
+def ZeroPrefetchPass : Schedule_Pass<"zero-prefetch"> {
+  let summary = "begin collectives before they are needed, just in time";
+  let description = [{
+    Splits collectives in `_start` and `zero.wait`. A gather begins as late as
+    it can while it is still done when it is needed, where memory allows that;
+    a reduction begins when its gradient is complete and is awaited as late as
+    nothing is lost. Compute keeps its order, every gather stays.
+
+    ```mlir
+    %w1 = zero.all_gather %s1 ...
+    %h1 = train.matmul %x, %w1 ...
+    %w2 = zero.all_gather %s2 ...
+    %h2 = train.matmul %h1, %w2 ...
+    // zero-prefetch
+    %w1 = zero.all_gather %s1 ...
+    %f2 = zero.all_gather_start %s2 ...
+    %h1 = train.matmul %x, %w1 ...
+    %w2 = zero.wait %f2
+    %h2 = train.matmul %h1, %w2 ...
+    ```
+  }];
+  let options = [Schedule_MemoryOption, Schedule_MachineOption];
+}
+
+def ZeroKeepGatheredPass : Schedule_Pass<"zero-keep-gathered"> {
+  let summary = "keep gathered parameters from forward to backward where memory allows";
+  let description = [{
+    Drops gathers of the backward pass: its uses see what the forward pass has
+    gathered, which is released after the last of them. Which ones is decided by
+    the time that is saved for the memory that is held. Needs no other pass; the
+    collectives that stay are not begun earlier.
+
+    ```mlir
+    %w = zero.all_gather %s ...
+    %h = train.matmul %x, %w ...
+    zero.release %w
+    ...
+    %v = zero.all_gather %s ...
+    %dx = train.matmul %dh, %v ...
+    zero.release %v
+    // zero-keep-gathered
+    %w = zero.all_gather %s ...
+    %h = train.matmul %x, %w ...
+    ...
+    %dx = train.matmul %dh, %w ...
+    zero.release %w
+    ```
+  }];
+  let options = [Schedule_MemoryOption, Schedule_MachineOption];
+}
+
+def ZeroReorderPass : Schedule_Pass<"zero-reorder"> {
+  let summary = "move compute among equals, to free memory and to have gradients early";
+  let description = [{
+    Chooses the order of ops that do not depend on each other: gradients of
+    parameters before gradients of activations where that lets a reduction begin
+    earlier, and updates as soon as their gradient is reduced.
+
+    ```mlir
+    %dx = train.matmul %dy, %w ...
+    %dw = train.matmul %x, %dy {transpose_a} ...
+    %g = zero.reduce_scatter %dw average ...
+    // zero-reorder
+    %dw = train.matmul %x, %dy {transpose_a} ...
+    %g = zero.reduce_scatter %dw average ...
+    %dx = train.matmul %dy, %w ...
+    ```
+  }];
+  let options = [Schedule_MachineOption];
+}
+
+def ZeroSchedulePass : Schedule_Pass<"zero-schedule"> {
+  let summary = "decide order, buckets, starts, waits and what stays gathered, together";
+  let description = [{
+    Does what `zero-prefetch`, `zero-keep-gathered` and `zero-reorder` do, and
+    merges collectives of neighbouring units, in one decision: the fastest
+    schedule found whose memory stays within the budget, never slower than any
+    of them alone. Each part can be turned off.
+
+    The module gets `zero.planned_peak` (bytes of one rank) and
+    `zero.planned_seconds`. Remarks of the category `zero-schedule` say why a
+    collective is exposed, why a parameter stays gathered, and how far the step
+    is from its lower bound. Where nothing fits, one error says how many bytes
+    are missing, what the largest tensors are, and what would help.
+
+    ```mlir
+    %w1 = zero.all_gather %s1 ...
+    %h1 = train.matmul %x, %w1 ...
+    zero.release %w1
+    %w2 = zero.all_gather %s2 ...
+    %h2 = train.matmul %h1, %w2 ...
+    // zero-schedule
+    %w1 = zero.all_gather %s1 ...
+    %f2 = zero.all_gather_start %s2 ...
+    %h1 = train.matmul %x, %w1 ...
+    zero.release %w1
+    %w2 = zero.wait %f2
+    %h2 = train.matmul %h1, %w2 ...
+    ```
+  }];
+  let options = [
+    Schedule_MemoryOption, Schedule_MachineOption,
+    Option<"prefetch", "prefetch", "bool", "true",
+      "Begin collectives before they are needed">,
+    Option<"keepGathered", "keep-gathered", "bool", "true",
+      "Drop gathers of the backward pass">,
+    Option<"reorder", "reorder", "bool", "true", "Move compute among equals">,
+    Option<"bucket", "bucket", "bool", "true", "Merge collectives">,
+    Option<"bucketBytes", "bucket-bytes", "int64_t",
+      "::mlir::zero::kDefaultScheduleBucketBytes",
+      "Largest bucket that is made here, in bytes of whole tensors">];
+}
+
+#endif // ZERO_SCHEDULE_PASSES_TD

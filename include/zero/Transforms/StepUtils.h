@@ -1,0 +1,43 @@
+//===- StepUtils.h - Questions about ops of a step --------------*- C++ -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What partitioning and scheduling both ask about the ops of a step function.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_TRANSFORMS_STEPUTILS_H
+#define ZERO_TRANSFORMS_STEPUTILS_H
+
+#include "dialects/Zero/Zero.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace mlir::zero {
+
+/// Values that `op` or ops nested in it use from outside of it.
+SetVector<Value> getUsedValues(Operation *op);
+
+/// The op of `block` that is, or contains, `op`; null where there is none.
+Operation *getAncestorIn(Block *block, Operation *op);
+
+/// Whether `op` gathers parameters at rest, as opposed to updated chunks.
+bool gathersState(Operation *op);
+
+/// Bytes of the whole tensors that a collective moves.
+int64_t getWholeBytes(Operation *collective);
+
+/// The unit of the parameter behind a collective: the one read, or the one
+/// that is assigned what becomes of the result. Empty where there is none.
+StringRef getUnitOf(Operation *collective, SymbolTable &symbols);
+
+/// Adds `zero.release` after the last use of each parameter that is gathered in
+/// `body` and not released yet. Returns the number of values released.
+int64_t releaseGathered(Block &body);
+
+} // namespace mlir::zero
+
+#endif // ZERO_TRANSFORMS_STEPUTILS_H

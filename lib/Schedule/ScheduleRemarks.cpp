@@ -1,0 +1,238 @@
+//===- ScheduleRemarks.cpp - Why a schedule is as it is -------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// See ScheduleRemarks.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ScheduleRemarks.h"
+
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/Format.h"
+
+using namespace mlir;
+using namespace mlir::zero;
+
+/// "12.5 MiB", "512 bytes".
+static std::string formatBytes(int64_t bytes) {
+  static constexpr const char *units[] = {"KiB", "MiB", "GiB", "TiB"};
+  if (bytes < 1024)
+    return std::to_string(bytes) + " bytes";
+  double value = bytes / 1024.0;
+  size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < std::size(units); ++unit)
+    value /= 1024;
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.1f ", value) << units[unit];
+  return text;
+}
+
+/// "1.25 ms".
+static std::string formatSeconds(double seconds) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (seconds >= 1)
+    os << llvm::format("%.3f s", seconds);
+  else if (seconds >= 1e-3)
+    os << llvm::format("%.3f ms", seconds * 1e3);
+  else
+    os << llvm::format("%.3f us", seconds * 1e6);
+  return text;
+}
+
+namespace {
+/// Walks the program of a schedule and finds out what holds each collective.
+class Explainer {
+public:
+  Explainer(const StepFunction &step, const ScheduleResult &result,
+            int64_t budget, StringRef pass)
+      : graph(step.graph), step(step), result(result), budget(budget),
+        pass(pass) {}
+
+  void explain();
+
+private:
+  remark::RemarkOpts options(StringRef name) const {
+    return remark::RemarkOpts::name(name).category(pass);
+  }
+  void summarize();
+  void explainDropped();
+  void visit(size_t index);
+  std::string getReason(int32_t task, size_t start) const;
+  int64_t bytesOf(int32_t task) const;
+
+  const StepGraph &graph;
+  const StepFunction &step;
+  const ScheduleResult &result;
+  int64_t budget;
+  StringRef pass;
+  /// By buffer: the step of the program after which it is complete.
+  std::vector<int64_t> complete;
+  /// By task: the step that starts it.
+  std::vector<size_t> startOf;
+  /// By channel: the task that was started last, and before a task.
+  std::vector<int32_t> lastOn, before;
+  /// By step of the program: how many `Run`s stand before it.
+  std::vector<int64_t> runsBefore;
+  /// When compute has come to each step of the program.
+  std::vector<double> reached;
+};
+} // namespace
+
+int64_t Explainer::bytesOf(int32_t task) const {
+  const StepTask &data = graph.tasks[task];
+  int64_t bytes = 0;
+  for (int32_t buffer :
+       data.kind == TaskKind::AllGather ? data.writes : data.reads)
+    bytes += graph.buffers[buffer].bytes;
+  return bytes;
+}
+
+void Explainer::summarize() {
+  const SimulatedStep &time = result.simulated;
+  double gap = result.lowerBoundSeconds > 0
+                   ? (time.seconds / result.lowerBoundSeconds - 1) * 100
+                   : 0;
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "step " << formatSeconds(time.seconds) << ", compute "
+     << formatSeconds(time.computeSeconds) << ", exposed communication "
+     << formatSeconds(time.exposedSeconds) << "; no schedule is faster than "
+     << formatSeconds(result.lowerBoundSeconds)
+     << llvm::format(" (gap %.1f %%)", gap) << "; peak "
+     << formatBytes(time.peakBytes);
+  if (budget >= 0)
+    os << " of a budget of " << formatBytes(budget);
+  remark::analysis(step.func->getLoc(), options("plan")) << text;
+}
+
+void Explainer::explainDropped() {
+  for (int32_t task : result.schedule.dropped) {
+    const StepTask &data = graph.tasks[task];
+    remark::passed(step.ops[task].front()->getLoc(), options("kept"))
+        << ("the second " + data.label + " is dropped: " +
+            formatBytes(bytesOf(task)) +
+            " stay from forward to backward and save " +
+            formatSeconds(data.seconds) + " of gathering");
+  }
+}
+
+/// Why `task`, begun at step `start` of the program, was not begun earlier.
+std::string Explainer::getReason(int32_t task, size_t start) const {
+  const TaskTiming &timing = result.simulated.tasks[task];
+  if (timing.start > reached[start] && before[task] >= 0)
+    return "its channel is busy with " + graph.tasks[before[task]].label;
+  int64_t ready = -1;
+  for (int32_t buffer : graph.tasks[task].reads)
+    ready = std::max(ready, complete[buffer]);
+  int64_t earlier = runsBefore[start] - (ready < 0 ? 0 : runsBefore[ready + 1]);
+  if (earlier == 0 && ready < 0)
+    return "the step needs it before it computes anything";
+  if (earlier == 0)
+    return "it begins as soon as its operands are complete";
+  int64_t live = result.simulated.liveBytes[start - 1];
+  if (budget >= 0 && live + bytesOf(task) > budget)
+    return "an earlier start would exceed the memory budget";
+  return "an earlier start would need more memory or delay another collective";
+}
+
+void Explainer::visit(size_t index) {
+  ScheduleStep at = result.schedule.steps[index];
+  const StepTask &task = graph.tasks[at.task];
+  const TaskTiming &timing = result.simulated.tasks[at.task];
+  if (at.action == ScheduleStep::Start) {
+    startOf[at.task] = index;
+    before[at.task] = lastOn[task.channel];
+    lastOn[task.channel] = at.task;
+    return;
+  }
+  if (at.action == ScheduleStep::Wait && timing.exposed > 0)
+    remark::missed(step.ops[at.task].front()->getLoc(), options("exposed"))
+        << (task.label + " (" + formatBytes(bytesOf(at.task)) +
+            ") holds up compute for " + formatSeconds(timing.exposed) + " of " +
+            formatSeconds(timing.end - timing.start) + ": " +
+            getReason(at.task, startOf[at.task]));
+  for (int32_t buffer : task.writes)
+    complete[buffer] = index;
+}
+
+void Explainer::explain() {
+  summarize();
+  explainDropped();
+  complete.assign(graph.buffers.size(), -1);
+  startOf.assign(graph.tasks.size(), 0);
+  lastOn.assign(graph.channels.size(), -1);
+  before.assign(graph.tasks.size(), -1);
+  ArrayRef<ScheduleStep> steps = result.schedule.steps;
+  double now = 0;
+  for (ScheduleStep at : steps) {
+    runsBefore.push_back(runsBefore.empty() ? 0 : runsBefore.back());
+    reached.push_back(now);
+    if (at.action != ScheduleStep::Start)
+      now = std::max(now, result.simulated.tasks[at.task].end);
+  }
+  for (size_t i = 1; i < steps.size(); ++i)
+    runsBefore[i] =
+        runsBefore[i - 1] + (steps[i - 1].action == ScheduleStep::Run);
+  for (size_t i = 0; i < steps.size(); ++i)
+    visit(i);
+}
+
+void zero::emitRemarks(const StepFunction &step, const ScheduleResult &result,
+                       int64_t budget, StringRef pass) {
+  if (step.func->getContext()->getRemarkEngine())
+    Explainer(step, result, budget, pass).explain();
+}
+
+//===----------------------------------------------------------------------===//
+// Nothing fits
+//===----------------------------------------------------------------------===//
+
+/// What takes the most at the peak decides what is named first.
+static std::string getHelp(const StepFunction &step,
+                           const ScheduleResult &result, int64_t stage) {
+  int64_t state = 0, gathered = 0, other = 0;
+  for (int32_t number : result.peakBuffers) {
+    const StepBuffer &buffer = step.graph.buffers[number];
+    bool isState = buffer.kind == MemoryKind::Parameter ||
+                   buffer.kind == MemoryKind::OptimizerState ||
+                   buffer.kind == MemoryKind::Gradient;
+    (isState                                 ? state
+     : buffer.kind == MemoryKind::Gathered ? gathered
+                                             : other) += buffer.bytes;
+  }
+  SmallVector<StringRef> help;
+  if (stage < 3)
+    help.push_back("ZeRO stage 3");
+  if (stage > 0)
+    help.push_back("more ranks");
+  help.insert(other > state + gathered ? help.begin() : help.end(),
+              "a smaller batch");
+  return llvm::join(help, ", ");
+}
+
+LogicalResult zero::emitDoesNotFit(const StepFunction &step,
+                                   const ScheduleResult &result, int64_t budget,
+                                   int64_t stage) {
+  std::string largest;
+  llvm::raw_string_ostream os(largest);
+  size_t count = 0;
+  for (int32_t buffer : result.peakBuffers) {
+    int64_t bytes = step.graph.buffers[buffer].bytes;
+    if (bytes == 0 || count == 5)
+      break;
+    os << (count++ ? ", " : "") << step.bufferNames[buffer] << " ("
+       << formatBytes(bytes) << ")";
+  }
+  return step.func->emitOpError()
+         << "needs at least " << budget + result.missingBytes
+         << " bytes of one rank, " << result.missingBytes
+         << " more than the budget of " << budget
+         << "; largest at the peak: " << largest
+         << "; what would help: " << getHelp(step, result, stage);
+}
