@@ -13,6 +13,8 @@
 #include "dialects/Plan/Plan.h"
 #include "zero/Lowering/Kernels.h"
 #include "zero/Lowering/Plan.h"
+#include "zero/Lowering/PlanTimeline.h"
+#include "zero/Transforms/PlanOrder.h"
 
 #include "runtime/zplan_generated.h"
 
@@ -30,10 +32,12 @@ namespace {
 /// Numbers the buffers, streams and events of a program and fills the tables.
 class ZplanWriter {
 public:
-  explicit ZplanWriter(plan::ProgramOp program) : program(program) {}
+  explicit ZplanWriter(plan::ProgramOp program)
+      : program(program), order(program) {}
 
-  LogicalResult write(const KernelTarget &target, StringRef kernels,
-                      std::string &bytes);
+  /// Without `cost` the file does not say when commands are planned to run.
+  LogicalResult write(const KernelTarget &target, const CostModel *cost,
+                      StringRef kernels, std::string &bytes);
 
 private:
   LogicalResult add(Operation *op);
@@ -43,19 +47,27 @@ private:
   void add(plan::InputOp op);
   void add(plan::OutputOp op);
   LogicalResult add(plan::ConstantOp op);
-  LogicalResult addCommand(Operation *op);
+  LogicalResult addCommand(plan::CommandOpInterface op);
+  void addRelease(plan::ReleaseOp release);
+  void addUses(plan::CommandOpInterface op);
 
   template <typename OpTy>
   void addCollective(OpTy op, fb::CommandT &command);
   void addCallAttrs(plan::CallOp op, fb::CommandT &command);
-  void addSync(Operation *op, fb::CommandT &command);
+  void addSync(plan::CommandOpInterface op, fb::CommandT &command);
+  void addProgram(const KernelTarget &target);
+  void addTimeline(const Timeline &timeline);
   std::unique_ptr<fb::OperandT> operand(Value value);
   uint32_t buffer(Value value);
 
   plan::ProgramOp program;
   fb::ProgramT out;
+  PlanOrder order;
   llvm::DenseMap<Value, uint32_t> arenas, buffers, events;
-  llvm::StringMap<uint32_t> streams;
+  int64_t position = 0;     ///< of the next command, releases included
+  int64_t lastCompute = -1; ///< position of the last one on stream 0
+  int64_t lastNumber = -1;  ///< its number in the file
+  llvm::DenseMap<Operation *, SmallVector<int64_t, 4>> users; ///< positions
 };
 
 } // namespace
@@ -146,6 +158,8 @@ void ZplanWriter::add(plan::ArenaOp op) {
   arena->space = static_cast<fb::Space>(op.getSpace());
   arena->bytes = op.getBytes().value_or(0);
   arena->alignment = 64;
+  if (op.getSpace() == plan::Space::Device)
+    out.arena_lower_bound += op.getLowerBound().value_or(0);
   arenas[op.getArena()] = out.arenas.size();
   out.arenas.push_back(std::move(arena));
 }
@@ -246,6 +260,8 @@ LogicalResult ZplanWriter::add(plan::ConstantOp op) {
 template <typename OpTy>
 void ZplanWriter::addCollective(OpTy op, fb::CommandT &command) {
   command.average = op.getAverage();
+  ArrayRef<int64_t> axes = op.getAxes().value_or(ArrayRef<int64_t>());
+  command.axes.assign(axes.begin(), axes.end());
   for (auto [source, target, elements, chunk] :
        llvm::zip_equal(op.getSources(), op.getTargets(), op.getElements(),
                        op.getChunks())) {
@@ -256,27 +272,6 @@ void ZplanWriter::addCollective(OpTy op, fb::CommandT &command) {
     piece->chunk = chunk;
     command.pieces.push_back(std::move(piece));
   }
-}
-
-/// Floating-point operations of a library call; its last buffer is the result.
-static double flopsOf(plan::CallOp op) {
-  auto elements = [&](size_t i) {
-    return static_cast<double>(
-        cast<ShapedType>(op.getBuffers()[i].getType()).getNumElements());
-  };
-  auto perRow = [&](size_t i) {
-    auto type = cast<ShapedType>(op.getBuffers()[i].getType());
-    return static_cast<double>(
-        ShapedType::getNumElements(type.getShape().drop_front()));
-  };
-  size_t last = op.getBuffers().size() - 1;
-  if (op.getCallee() == "matmul")
-    return 2 * elements(last) *
-           cast<ShapedType>(op.getBuffers()[0].getType()).getShape().back();
-  if (op.getCallee() == "conv")
-    return 2 * elements(last) * perRow(1);
-  return 2 * elements(0) *
-         perRow(op.getCallee() == "conv_grad_input" ? 1 : last);
 }
 
 void ZplanWriter::addCallAttrs(plan::CallOp op, fb::CommandT &command) {
@@ -293,20 +288,38 @@ void ZplanWriter::addCallAttrs(plan::CallOp op, fb::CommandT &command) {
   }
 }
 
-/// The stream and events, which all commands have under the same names.
-void ZplanWriter::addSync(Operation *op, fb::CommandT &command) {
-  auto stream = op->getAttrOfType<StringAttr>("stream");
-  StringRef name = stream ? stream.getValue() : "compute";
-  command.stream = streams.try_emplace(name, streams.size()).first->second;
-  auto sizes =
-      cast<DenseI32ArrayAttr>(*op->getInherentAttr("operandSegmentSizes"));
-  int32_t signals = sizes.asArrayRef().back();
-  int32_t waits = sizes[sizes.size() - 2];
-  ValueRange all = op->getOperands();
-  for (Value event : all.drop_back(signals).take_back(waits))
+void ZplanWriter::addSync(plan::CommandOpInterface op, fb::CommandT &command) {
+  command.stream = order.getCommands()[position].stream;
+  for (Value event : op.getWaitEvents())
     command.wait.push_back(events.lookup(event));
-  if (signals)
-    command.signal = events.lookup(all.back());
+  if (Value event = op.getSignalEvent())
+    command.signal = events.lookup(event);
+}
+
+/// A release is no command of its own: the compute command before it ends the
+/// life, if it is behind all that used the buffer.
+void ZplanWriter::addRelease(plan::ReleaseOp release) {
+  plan::BufferOp buffer = getUnderlyingBuffer(release.getBuffer());
+  bool isLast = lastCompute >= 0;
+  for (int64_t user : users[buffer])
+    isLast &= user == lastCompute || order.isBefore(user, lastCompute);
+  if (isLast)
+    out.commands[lastNumber]->release.push_back(
+        buffers.lookup(buffer.getBuffer()));
+}
+
+/// Keeps track of what a release may be attached to.
+void ZplanWriter::addUses(plan::CommandOpInterface op) {
+  SmallVector<Value> used = op.getReadBuffers();
+  llvm::append_range(used, op.getWrittenBuffers());
+  for (Value value : used)
+    if (plan::BufferOp buffer = getUnderlyingBuffer(value);
+        buffer.getKind() == plan::Kind::Gathered)
+      users[buffer].push_back(position);
+  if (order.getCommands()[position].stream == 0) {
+    lastCompute = position;
+    lastNumber = out.commands.size();
+  }
 }
 
 /// "name" or "file:line:column" of a location, whichever says more.
@@ -322,30 +335,26 @@ static std::string describe(Location loc) {
   return "";
 }
 
-LogicalResult ZplanWriter::addCommand(Operation *op) {
-  // A release is no command of its own: the one before it ends the life.
-  if (auto release = dyn_cast<plan::ReleaseOp>(op)) {
-    if (!out.commands.empty())
-      out.commands.back()->release.push_back(buffer(release.getBuffer()));
-    return success();
-  }
+LogicalResult ZplanWriter::addCommand(plan::CommandOpInterface op) {
   auto command = std::make_unique<fb::CommandT>();
   command->location = describe(op->getLoc());
+  command->label = getCommandLabel(op);
   addSync(op, *command);
+  addUses(op);
   auto withBuffers = [&](fb::Op kind, StringRef callee, ValueRange buffers) {
     command->op = kind;
     command->callee = callee.str();
     for (Value value : buffers)
       command->operands.push_back(operand(value));
   };
-  TypeSwitch<Operation *>(op)
+  TypeSwitch<Operation *>(op.getOperation())
       .Case([&](plan::LaunchOp op) {
         withBuffers(fb::Op_Launch, op.getCallee(), op.getBuffers());
       })
       .Case([&](plan::CallOp op) {
         withBuffers(fb::Op_Call, op.getCallee(), op.getBuffers());
         addCallAttrs(op, *command);
-        out.flops_per_rank += flopsOf(op);
+        out.flops_per_rank += getCommandWork(op).flops;
       })
       .Case([&](plan::CopyOp op) {
         withBuffers(fb::Op_Copy, "", {op.getSource(), op.getTarget()});
@@ -370,8 +379,16 @@ LogicalResult ZplanWriter::addCommand(Operation *op) {
 }
 
 LogicalResult ZplanWriter::add(Operation *op) {
-  if (isa<plan::CommandOpInterface>(op))
-    return addCommand(op);
+  if (auto command = dyn_cast<plan::CommandOpInterface>(op)) {
+    auto release = dyn_cast<plan::ReleaseOp>(op);
+    LogicalResult added = success();
+    if (release)
+      addRelease(release);
+    else
+      added = addCommand(command);
+    ++position;
+    return added;
+  }
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](plan::BufferOp op) { return add(op); })
       .Case([&](plan::ConstantOp op) { return add(op); })
@@ -407,28 +424,50 @@ LogicalResult ZplanWriter::add(Operation *op) {
       });
 }
 
-LogicalResult ZplanWriter::write(const KernelTarget &target, StringRef kernels,
-                                 std::string &bytes) {
-  streams["compute"] = 0;
-  for (Operation &op : program.getBody().front())
-    if (failed(add(&op)))
-      return failure();
+/// What is said of the program as a whole.
+void ZplanWriter::addProgram(const KernelTarget &target) {
   out.version = 1;
   out.name = program.getSymName().str();
   out.ranks = program.getRanks();
+  if (program.getGrid())
+    for (int64_t size : program.getGridShape())
+      out.grid.push_back(size);
   if (auto stage = program->getAttrOfType<IntegerAttr>("zero.stage"))
     out.stage = stage.getInt();
   if (auto optimizer = program->getAttrOfType<StringAttr>("zero.optimizer"))
     out.optimizer = optimizer.str();
-  out.num_streams = streams.size();
+  out.num_streams = order.getStreams().size();
+  for (StringRef name : order.getStreams())
+    out.stream_names.push_back(name.str());
   out.num_events = events.size();
   out.window_bytes = program.getWindow().value_or(0);
+  out.budget_bytes = program.getBudget().value_or(-1);
   out.target = "host:" + target.cpu;
   // Whether there is a shadow stack is the operating system's choice; no
   // kernel uses one.
   llvm::copy_if(target.features, std::back_inserter(out.cpu_features),
                 [](const std::string &feature) { return feature != "shstk"; });
+}
+
+void ZplanWriter::addTimeline(const Timeline &timeline) {
+  out.planned_step_seconds = timeline.stepSeconds;
+  for (const TimelineSpan &span : timeline.spans) {
+    fb::CommandT &command = *out.commands[span.command];
+    command.planned_start = span.start;
+    command.planned_seconds = span.end - span.start;
+  }
+}
+
+LogicalResult ZplanWriter::write(const KernelTarget &target,
+                                 const CostModel *cost, StringRef kernels,
+                                 std::string &bytes) {
+  for (Operation &op : program.getBody().front())
+    if (failed(add(&op)))
+      return failure();
+  addProgram(target);
   out.kernels.assign(kernels.begin(), kernels.end());
+  if (cost)
+    addTimeline(predictTimeline(program, *cost));
 
   flatbuffers::FlatBufferBuilder builder(1 << 16);
   fb::FinishProgramBuffer(builder, fb::Program::Pack(builder, &out));
@@ -443,7 +482,8 @@ LogicalResult ZplanWriter::write(const KernelTarget &target, StringRef kernels,
 
 LogicalResult mlir::zero::writeZplan(ModuleOp module,
                                      const KernelTarget &target,
-                                     std::string &bytes) {
+                                     std::string &bytes,
+                                     const CostModel *cost) {
   auto programs = llvm::to_vector(module.getOps<plan::ProgramOp>());
   if (programs.size() != 1)
     return module.emitError() << "has " << programs.size()
@@ -451,5 +491,5 @@ LogicalResult mlir::zero::writeZplan(ModuleOp module,
   std::string kernels;
   if (failed(compileKernels(module, target, kernels)))
     return failure();
-  return ZplanWriter(programs.front()).write(target, kernels, bytes);
+  return ZplanWriter(programs.front()).write(target, cost, kernels, bytes);
 }

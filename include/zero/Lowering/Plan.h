@@ -20,6 +20,7 @@
 
 namespace mlir::zero {
 
+class CostModel;
 struct KernelTarget;
 
 /// Adds the passes from a partitioned step to an allocated `plan.program`:
@@ -32,9 +33,10 @@ void registerPlanPipeline();
 
 /// Compiles the kernels of `module` for `target` and writes its program in the
 /// .zplan format (runtime/zplan.fbs) to `bytes`. The module must hold exactly
-/// one allocated `plan.program`; emits an error otherwise.
+/// one allocated `plan.program`; emits an error otherwise. With `cost` the file
+/// also says when each command is predicted to run.
 LogicalResult writeZplan(ModuleOp module, const KernelTarget &target,
-                         std::string &bytes);
+                         std::string &bytes, const CostModel *cost = nullptr);
 
 } // namespace mlir::zero
 

@@ -1,0 +1,48 @@
+//===- PlanTimeline.h - What a program will do, over time -------*- C++ -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Discrete-event simulation of a plan.program: its own streams and events, with
+// the seconds of each command from the cost model.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_LOWERING_PLANTIMELINE_H
+#define ZERO_LOWERING_PLANTIMELINE_H
+
+#include "dialects/Plan/Plan.h"
+#include "zero/Cost/CostModel.h"
+#include "zero/Report/Timeline.h"
+
+namespace mlir::zero {
+
+/// What `command` has to do on one rank. A library call by the shapes of its
+/// operands; a kernel moves its buffers once (the rows of a table that it looks
+/// up, not the table) and computes what the ops in its function do.
+OpWork getCommandWork(plan::CommandOpInterface command);
+
+/// "all_gather fc1.weight", "matmul /fc1/Gemm": the op, with its parameters or
+/// the node of the model.
+std::string getCommandLabel(plan::CommandOpInterface command);
+
+/// What channel `command` is work for: Compute, a collective or a copy.
+TaskKind getCommandKind(plan::CommandOpInterface command);
+
+/// What one rank sends for `command` in the ring model.
+int64_t getSentBytes(plan::CommandOpInterface command);
+
+/// Seconds of `command` when it has its stream for itself.
+double predictSeconds(plan::CommandOpInterface command, const CostModel &cost);
+
+/// One step of `program` on rank 0. A span per command (releases take no time
+/// and have none), `command` being its number in the .zplan; memory whenever
+/// compute comes to another command. Deterministic.
+Timeline predictTimeline(plan::ProgramOp program, const CostModel &cost);
+
+} // namespace mlir::zero
+
+#endif // ZERO_LOWERING_PLANTIMELINE_H
