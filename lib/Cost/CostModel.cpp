@@ -116,8 +116,10 @@ double CostModel::collective(TaskKind kind, int64_t bytes,
   const Link &outer = linkOf(machine.interNode, machine.interNodeOf, kind);
   int64_t perNode = std::max<int64_t>(group.perNode, 1);
   double factor = kind == TaskKind::AllReduce ? 2 : 1;
-  double sent = factor * bytes * (group.ranks - 1) / group.ranks;
-  double seconds = perNode > 1 ? sent / inner.bandwidth : 0;
+  double part = factor * bytes / group.ranks;
+  double sent = part * (group.ranks - 1);
+  double seconds =
+      perNode > 1 ? (sent + part * inner.ownPart) / inner.bandwidth : 0;
   // All ranks of a node share its links to the others.
   if (group.ranks > perNode && outer.bandwidth > 0)
     seconds = std::max(seconds, sent / (outer.bandwidth * perNode));

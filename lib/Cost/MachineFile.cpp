@@ -115,9 +115,9 @@ void Reader::link(const json::Value &value, StringRef field, Link &out,
                   std::map<std::string, Link> *overrides) {
   const json::Object *object = value.getAsObject();
   if (!object)
-    return wrong(field, value,
-                 "an object with latency, bandwidth and half_size");
-  SmallVector<StringRef> known = {"latency", "bandwidth", "half_size"};
+    return wrong(field, value, "an object with latency and bandwidth");
+  SmallVector<StringRef> known = {"latency", "bandwidth", "half_size",
+                                  "own_part"};
   if (overrides)
     known.append(std::begin(collectives), std::end(collectives));
   for (const auto &[key, entry] : *object) {
@@ -129,6 +129,8 @@ void Reader::link(const json::Value &value, StringRef field, Link &out,
       number(entry, path, Range::Positive, out.bandwidth);
     else if (name == "half_size")
       number(entry, path, Range::NotNegative, out.halfSizeBytes);
+    else if (name == "own_part")
+      number(entry, path, Range::NotNegative, out.ownPart);
     else if (!is_contained(known, name))
       unknown(path, name, known);
   }
@@ -310,6 +312,8 @@ static json::Object linkToJson(const Link &link) {
   json::Object object{{"latency", link.latency}, {"bandwidth", link.bandwidth}};
   if (link.halfSizeBytes != 0)
     object["half_size"] = link.halfSizeBytes;
+  if (link.ownPart != 0)
+    object["own_part"] = link.ownPart;
   return object;
 }
 

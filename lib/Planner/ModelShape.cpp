@@ -168,7 +168,8 @@ Expected<ModelShape> mlir::zero::findModel(StringRef name) {
   }
   std::vector<StringRef> names = modelNames();
   StringRef close = closestName(name, names);
-  std::string hint = close.empty() ? "" : "did you mean '" + close.str() + "'? ";
+  std::string hint =
+      close.empty() ? "" : "did you mean '" + close.str() + "'? ";
   return createStringError(inconvertibleErrorCode(),
                            "unknown model '" + name + "'; " + hint +
                                "Known: " + join(names, ", "));

@@ -85,9 +85,9 @@ static std::vector<Software> makeAll() {
   fms.selectiveProducts = fms.selectiveAttention = 0.33;
   all.push_back(fms);
 
-  Software megatron = makeEager(
-      "megatron-deepspeed", "Megatron-DeepSpeed: ZeRO-1, fused kernels, "
-                            "attention in three steps");
+  Software megatron = makeEager("megatron-deepspeed",
+                                "Megatron-DeepSpeed: ZeRO-1, fused kernels, "
+                                "attention in three steps");
   megatron.elementwise = 0.2;
   megatron.attention = 0;
   megatron.attentionPasses = 11.6;

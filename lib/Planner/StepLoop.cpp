@@ -19,26 +19,18 @@ using namespace mlir::zero;
 
 StepLoop::StepLoop(const StepTimes &times, const StepConfig &config,
                    const Software &software, const Machine &machine,
-                   Timeline *timeline)
-    : times(times), config(config), software(software), timeline(timeline),
+                   std::vector<StepEvent> *events)
+    : times(times), config(config), software(software), events(events),
       slowdown(machine.constant("overlap_slowdown")),
       sharing(machine.constant("channel_sharing")),
       reductions(config.stage == 0
                      ? Channel{"all_reduce", TaskKind::AllReduce}
                      : Channel{"reduce_scatter", TaskKind::ReduceScatter}) {}
 
-void StepLoop::span(StringRef channel, TaskKind kind, StringRef what,
-                    int64_t unit, double begin, double end, int64_t bytes) {
-  if (!timeline || end <= begin)
-    return;
-  TimelineSpan span;
-  span.channel = channel.str();
-  span.name = unit < 0 ? what.str() : (what + " " + Twine(unit)).str();
-  span.kind = kind;
-  span.start = begin;
-  span.end = end;
-  span.sentBytes = bytes;
-  timeline->spans.push_back(std::move(span));
+void StepLoop::record(StringRef channel, TaskKind kind, StringRef what,
+                      int64_t unit, double begin, double end, int64_t bytes) {
+  if (events && end > begin)
+    events->push_back({channel, what, kind, unit, begin, end, 0, bytes});
 }
 
 /// Hands a collective to its channel; returns when it will be done.
@@ -54,7 +46,7 @@ double StepLoop::start(Channel &channel, double seconds, int64_t bytes,
     seconds += sharing * std::min(seconds, other.free - begin);
   channel.free = begin + seconds;
   channel.busy += seconds;
-  span(channel.name, channel.kind, what, unit, begin, channel.free, bytes);
+  record(channel.name, channel.kind, what, unit, begin, channel.free, bytes);
   return channel.free;
 }
 
@@ -63,11 +55,10 @@ void StepLoop::wait(double end, double &exposed) {
   if (end <= now)
     return;
   exposed += end - now;
-  if (timeline && !timeline->spans.empty())
-    for (TimelineSpan &span : llvm::reverse(timeline->spans))
-      if (span.end == end && span.kind != TaskKind::Compute) {
-        span.exposed += end - now;
-        span.reason = "compute needs it and has nothing else to do";
+  if (events)
+    for (StepEvent &event : llvm::reverse(*events))
+      if (event.end == end && event.kind != TaskKind::Compute) {
+        event.exposed += end - now;
         break;
       }
   now = end;
@@ -82,7 +73,8 @@ void StepLoop::compute(double seconds, double &total, StringRef what,
   double lost = slowdown * std::clamp(busyUntil - now, 0.0, seconds);
   total += seconds;
   parts.slowdown += lost;
-  span("compute", TaskKind::Compute, what, unit, now, now + seconds + lost, 0);
+  record("compute", TaskKind::Compute, what, unit, now, now + seconds + lost,
+         0);
   now += seconds + lost;
 }
 
@@ -99,8 +91,8 @@ void StepLoop::forward() {
       ends[unit] = start(gathers, times.units[unit].gather,
                          times.units[unit].gatherBytes, "layer", unit);
     else if (unit == units)
-      head = start(gathers, times.head.gather, times.head.gatherBytes, "head",
-                   -1);
+      head =
+          start(gathers, times.head.gather, times.head.gatherBytes, "head", -1);
   };
   if (gathersParameters)
     embedding = start(gathers, times.embedding.gather,
@@ -135,8 +127,8 @@ void StepLoop::reduceUnit(const UnitTimes &unit, bool last, StringRef what,
   double begin = std::max(reductions.free, replicas.free);
   replicas.free = begin + unit.replicate;
   replicas.busy += unit.replicate;
-  span(replicas.name, replicas.kind, what, index, begin, replicas.free,
-       unit.replicateBytes);
+  record(replicas.name, replicas.kind, what, index, begin, replicas.free,
+         unit.replicateBytes);
 }
 
 void StepLoop::backward(bool last) {
@@ -228,8 +220,8 @@ void StepLoop::skip(int64_t batches, double seconds, const TimeParts &before,
 
 TimeParts StepLoop::run() {
   // All but the first and last micro-batch are alike.
-  int64_t simulated = timeline ? config.accumulate
-                               : std::min<int64_t>(config.accumulate, 3);
+  int64_t simulated =
+      events ? config.accumulate : std::min<int64_t>(config.accumulate, 3);
   for (int64_t batch = 0; batch != simulated; ++batch) {
     double begin = now, gatherBusy = gathers.busy, reduceBusy = reductions.busy;
     TimeParts before = parts;

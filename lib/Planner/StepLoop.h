@@ -35,7 +35,7 @@ class StepLoop {
 public:
   StepLoop(const StepTimes &times, const StepConfig &config,
            const Software &software, const Machine &machine,
-           Timeline *timeline);
+           std::vector<StepEvent> *events);
 
   TimeParts run();
 
@@ -50,7 +50,8 @@ private:
   double start(Channel &channel, double seconds, int64_t bytes,
                llvm::StringRef what, int64_t unit);
   void wait(double end, double &exposed);
-  void compute(double seconds, double &total, llvm::StringRef what, int64_t unit);
+  void compute(double seconds, double &total, llvm::StringRef what,
+               int64_t unit);
   void microBatch(bool last);
   void forward();
   void backward(bool last);
@@ -59,13 +60,13 @@ private:
   void finish();
   void skip(int64_t batches, double seconds, const TimeParts &before,
             double gatherBusy, double reduceBusy);
-  void span(llvm::StringRef channel, TaskKind kind, llvm::StringRef what, int64_t unit,
-            double begin, double end, int64_t bytes);
+  void record(llvm::StringRef channel, TaskKind kind, llvm::StringRef what,
+              int64_t unit, double begin, double end, int64_t bytes);
 
   const StepTimes &times;
   const StepConfig &config;
   const Software &software;
-  Timeline *timeline;
+  std::vector<StepEvent> *events;
   double slowdown, sharing;
   double now = 0;
   TimeParts parts;

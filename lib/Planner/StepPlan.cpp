@@ -60,9 +60,8 @@ int64_t StepPlanner::layerBytes(const StepConfig &config) const {
   return shape.layerSize() * typeBytes(config.precision).parameter;
 }
 
-/// Bytes of one layer's activations that backward reads.
-static int64_t savedBytes(const ModelShape &shape, const StepConfig &config,
-                          Recompute recompute) {
+int64_t StepPlanner::savedBytes(const StepConfig &config,
+                                Recompute recompute) const {
   int64_t tokens = config.batch * config.seq;
   int64_t d = shape.hidden, ffn = shape.ffn * shape.expertsUsed;
   // The layer's input is all that full recomputation needs.
@@ -75,8 +74,7 @@ static int64_t savedBytes(const ModelShape &shape, const StepConfig &config,
     // Results of both norms and of the activation function.
     width += 2 * d + ffn;
   int64_t statistics = recompute == Recompute::Full ? 0 : shape.heads * 4;
-  return tokens *
-         (width * typeBytes(config.precision).activation + statistics);
+  return tokens * (width * typeBytes(config.precision).activation + statistics);
 }
 
 MemoryParts StepPlanner::memory(const StepConfig &config) const {
@@ -106,8 +104,8 @@ MemoryParts StepPlanner::memory(const StepConfig &config) const {
                   : config.recomputeLayers < 0
                       ? shape.layers
                       : std::min(config.recomputeLayers, shape.layers);
-  int64_t all = savedBytes(shape, config, Recompute::None);
-  int64_t less = savedBytes(shape, config, config.recompute);
+  int64_t all = savedBytes(config, Recompute::None);
+  int64_t less = savedBytes(config, config.recompute);
   // The layer that runs has all of its activations and as many gradients.
   parts.activations = again * less + (shape.layers - again) * all + all;
   int64_t tokens = config.batch * config.seq;
@@ -126,8 +124,9 @@ TrafficParts StepPlanner::traffic(const StepConfig &config) const {
   TrafficParts parts;
   if (config.stage == 0) {
     // Whole tensors over all ranks, each of them padded to chunks.
-    int64_t all = shape.layers * shardElements(layer, config.ranks) +
-                  shardElements(shape.outerParameters(config.seq), config.ranks);
+    int64_t all =
+        shape.layers * shardElements(layer, config.ranks) +
+        shardElements(shape.outerParameters(config.seq), config.ranks);
     parts.allReduce = 2 * all * (config.ranks - 1) * bytes.gradient;
     return parts;
   }
@@ -142,9 +141,8 @@ TrafficParts StepPlanner::traffic(const StepConfig &config) const {
   int64_t reductions = config.stage == 1 ? 1 : config.accumulate;
   parts.reduceScatter = reductions * once * bytes.gradient;
   if (config.replicas > 1)
-    parts.allReduce = 2 *
-                      (shard / config.replicas * (config.replicas - 1)) *
-                      bytes.gradient;
+    parts.allReduce =
+        2 * (shard / config.replicas * (config.replicas - 1)) * bytes.gradient;
   return parts;
 }
 

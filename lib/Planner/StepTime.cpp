@@ -78,9 +78,9 @@ double StepTimer::products() const {
   // Tokens spread evenly over the experts.
   int64_t routed =
       std::max<int64_t>(tokens * shape.expertsUsed / shape.experts, 1);
-  double expert = product(routed, shape.ffn, d, bytes.product) *
-                      (shape.gated ? 2 : 1) +
-                  product(routed, d, shape.ffn, bytes.product);
+  double expert =
+      product(routed, shape.ffn, d, bytes.product) * (shape.gated ? 2 : 1) +
+      product(routed, d, shape.ffn, bytes.product);
   return seconds + shape.experts * expert;
 }
 
@@ -96,8 +96,8 @@ double StepTimer::attention() const {
   if (software.attention > 0)
     return flops / (rate * software.attention *
                     machine.constant("attention_efficiency"));
-  double matrix = static_cast<double>(config.batch) * shape.heads *
-                  config.seq * config.seq * bytes.activation;
+  double matrix = static_cast<double>(config.batch) * shape.heads * config.seq *
+                  config.seq * bytes.activation;
   return 2 * flops / (rate * machine.matmulEfficiency) +
          memory(software.attentionPasses * matrix);
 }
@@ -116,10 +116,11 @@ UnitTimes StepTimer::layer() const {
   unit.forward = forward;
   // Backward has two products for each one, and five for attention's two.
   unit.backward = 2 * product + 2.5 * attend + 2 * rest;
-  double part = config.recomputeLayers < 0
-                    ? 1.0
-                    : std::min(1.0, static_cast<double>(config.recomputeLayers) /
-                                        shape.layers);
+  double part =
+      config.recomputeLayers < 0
+          ? 1.0
+          : std::min(1.0, static_cast<double>(config.recomputeLayers) /
+                              shape.layers);
   if (config.recompute == Recompute::Full)
     unit.recompute = part * software.fullRecompute * forward;
   else if (config.recompute == Recompute::Selective)
@@ -128,8 +129,8 @@ UnitTimes StepTimer::layer() const {
   // A layer is never faster than its launches.
   unit.forward = std::max(unit.forward, software.layerSeconds);
   double passes = config.recompute == Recompute::Full ? 3 : 2;
-  unit.backward = std::max(unit.backward,
-                           passes * software.layerSeconds - unit.recompute);
+  unit.backward =
+      std::max(unit.backward, passes * software.layerSeconds - unit.recompute);
   return unit;
 }
 
@@ -137,8 +138,8 @@ UnitTimes StepTimer::layer() const {
 UnitTimes StepTimer::head() const {
   StringRef type = config.precision == Precision::F32 ? "f32" : "bf16";
   double logits = product(tokens, shape.vocab, shape.hidden, type);
-  double loss =
-      memory(software.lossPasses * 4.0 * tokens * static_cast<double>(shape.vocab));
+  double loss = memory(software.lossPasses * 4.0 * tokens *
+                       static_cast<double>(shape.vocab));
   UnitTimes unit;
   unit.forward = logits + loss / 2 + software.batchSeconds;
   unit.backward = 2 * logits + loss / 2;
@@ -156,10 +157,10 @@ double StepTimer::update() const {
 
 /// Collectives of a unit with `elements` parameters.
 void StepTimer::collectives(UnitTimes &unit, int64_t elements) const {
-  int64_t reduce = config.precision == Precision::Mixed ||
-                           config.precision == Precision::F8
-                       ? software.reduceBytes
-                       : bytes.gradient;
+  int64_t reduce =
+      config.precision == Precision::Mixed || config.precision == Precision::F8
+          ? software.reduceBytes
+          : bytes.gradient;
   int64_t gathered = elements * bytes.parameter;
   int64_t reduced = elements * reduce;
   if (config.stage == 0) {
@@ -213,8 +214,8 @@ StepTimes StepTimer::times() const {
 }
 
 TimeParts StepPlanner::time(const StepConfig &config,
-                            Timeline *timeline) const {
+                            std::vector<StepEvent> *events) const {
   StepTimes times = StepTimer(shape, cost, software, config).times();
-  StepLoop loop(times, config, software, cost.getMachine(), timeline);
+  StepLoop loop(times, config, software, cost.getMachine(), events);
   return loop.run();
 }

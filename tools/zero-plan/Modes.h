@@ -13,6 +13,8 @@
 #ifndef ZERO_TOOLS_ZERO_PLAN_MODES_H
 #define ZERO_TOOLS_ZERO_PLAN_MODES_H
 
+#include "zero/Planner/Search.h"
+
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
 
@@ -22,6 +24,32 @@ namespace mlir::zero {
 /// `height=... lower_bound=... ms=...`. 1 if the file is bad or the arena
 /// exceeds `capacity` (negative: no limit).
 int runAllocate(llvm::StringRef file, int64_t capacity);
+
+/// What --model asks.
+struct ModelQuestion {
+  std::string model, shape; ///< a name, or sizes
+  Machine machine;
+  const Software *software = nullptr;
+  SearchSpace space;
+  int64_t keepLayers = -1; ///< -1: as many as fit
+  bool search = false;     ///< --auto
+  size_t rows = 5;         ///< plans that --auto shows
+  bool json = false, stats = false;
+  std::string report, trace; ///< files, empty: none
+  std::vector<std::string> notes;
+};
+
+/// Plans a model that is known by its sizes. 1 if no plan fits.
+int runModel(const ModelQuestion &question);
+
+/// Bytes of parameters, gradients and states by stage for `params` numbers.
+int runState(double params, int64_t ranks, bool json);
+
+/// Predicts the steps of a table of measured ones, on `machine` if it is not
+/// null, else on what each row names; prints, last, `rows=...
+/// median_abs_error_percent=... p95_abs_error_percent=...
+/// pair_order_percent=...`.
+int runValidate(llvm::StringRef file, const Machine *machine);
 
 } // namespace mlir::zero
 

@@ -12,21 +12,265 @@
 
 #include "Modes.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
+using namespace mlir::zero;
 
 static cl::OptionCategory category("zero-plan options");
-static cl::opt<std::string>
+
+template <typename T>
+using Flag = cl::opt<T>;
+
+// What is planned.
+static Flag<std::string> model("model", cl::cat(category),
+                               cl::value_desc("NAME"),
+                               cl::desc("A model that is known by its name"));
+static Flag<std::string>
+    shape("shape", cl::cat(category), cl::value_desc("SIZES"),
+          cl::desc("A model by its sizes: d_model=4096,layers=32,heads=32"
+                   "[,kv_heads=,ffn=,vocab=,gated=,tied=,positions=,experts=,"
+                   "experts_used=]"));
+static Flag<double> params("params", cl::cat(category), cl::init(0),
+                           cl::value_desc("N"),
+                           cl::desc("Only bytes of parameters, gradients and "
+                                    "Adam states for N parameters"));
+static Flag<int64_t> seq("seq", cl::cat(category), cl::init(2048),
+                         cl::value_desc("N"), cl::desc("Tokens of a sample"));
+
+// Where.
+static Flag<std::string>
+    machineName("machine", cl::cat(category), cl::value_desc("NAME|FILE.json"),
+                cl::desc("A preset or a machine file (default: h100)"));
+static Flag<int64_t> ranks("ranks", cl::cat(category), cl::init(0),
+                           cl::value_desc("N"),
+                           cl::desc("Ranks (default: all of the machine)"));
+static Flag<std::string>
+    memory("memory", cl::cat(category), cl::value_desc("80GiB"),
+           cl::desc("Budget of a rank (default: what the machine has)"));
+static Flag<std::string>
+    softwareName("software", cl::cat(category), cl::init("zero"),
+                 cl::value_desc("NAME"),
+                 cl::desc("What runs the step: zero, or a framework to compare "
+                          "with (fsdp2, llm-foundry, ...)"));
+
+// How.
+static Flag<int64_t> stage("zero-stage", cl::cat(category), cl::init(-1),
+                           cl::value_desc("0-3"),
+                           cl::desc("Only this stage (default: all)"));
+static Flag<std::string>
+    grid("grid", cl::cat(category), cl::value_desc("RxS"),
+         cl::desc("R replicas of S shards (default: shard over all ranks)"));
+static Flag<int64_t> batch("batch", cl::cat(category), cl::init(0),
+                           cl::value_desc("B"),
+                           cl::desc("Samples of a micro-batch and rank"));
+static Flag<int64_t> microBatches("accumulate", cl::cat(category), cl::init(1),
+                                  cl::value_desc("A"),
+                                  cl::desc("Micro-batches of a step"));
+static Flag<int64_t>
+    globalBatch("global-batch", cl::cat(category), cl::init(0),
+                cl::value_desc("N"),
+                cl::desc("With --auto: samples of a step on all ranks"));
+static Flag<std::string>
+    precision("precision", cl::cat(category), cl::init("mixed"),
+              cl::value_desc("TYPE"),
+              cl::desc("f32, mixed (bf16 and f32 states), bf16 or f8"));
+static Flag<std::string> recompute("recompute", cl::cat(category),
+                                   cl::value_desc("KIND"),
+                                   cl::desc("none, selective or full"));
+static Flag<int64_t>
+    recomputeLayers("recompute-layers", cl::cat(category), cl::init(-1),
+                    cl::value_desc("N"),
+                    cl::desc("Layers that recompute (default: all)"));
+static Flag<int64_t> prefetch("prefetch", cl::cat(category), cl::init(1),
+                              cl::value_desc("N"),
+                              cl::desc("Gathers that run ahead"));
+static Flag<int64_t> bucketLayers("bucket-layers", cl::cat(category),
+                                  cl::init(1), cl::value_desc("N"),
+                                  cl::desc("Layers of one collective"));
+static Flag<int64_t>
+    keepLayers("keep-layers", cl::cat(category), cl::init(-1),
+               cl::value_desc("N"),
+               cl::desc("Layers that stay gathered from forward to backward "
+                        "(default: as many as fit)"));
+static Flag<bool> automatic("auto", cl::cat(category),
+                            cl::desc("The fastest plan that fits"));
+static Flag<bool> stats("search-stats", cl::cat(category),
+                        cl::desc("With --auto: plans tried, to stderr"));
+
+// Answers.
+static Flag<bool> json("json", cl::cat(category), cl::desc("Answer as JSON"));
+static Flag<std::string> report("report", cl::cat(category),
+                                cl::value_desc("R.html"),
+                                cl::desc("A picture of the fastest plan"));
+static Flag<std::string> trace("trace", cl::cat(category),
+                               cl::value_desc("T.json"),
+                               cl::desc("A trace of it for Perfetto"));
+
+// Other modes.
+static Flag<std::string>
+    printMachineName("print-machine", cl::cat(category),
+                     cl::value_desc("NAME|FILE.json"),
+                     cl::desc("Print a machine as a machine file"));
+static Flag<std::string> validateFile("validate", cl::cat(category),
+                                      cl::value_desc("FILE.csv"),
+                                      cl::desc("Compare with measured steps"));
+static Flag<std::string>
     allocateFile("allocate", cl::cat(category), cl::value_desc("FILE.csv"),
                  cl::desc("Place the buffers of an allocation instance "
                           "(columns id,lower,upper,size)"));
-static cl::opt<int64_t>
+static Flag<int64_t>
     capacity("capacity", cl::cat(category), cl::init(-1),
              cl::value_desc("bytes"),
              cl::desc("With --allocate: exit 1 if the arena is larger"));
+
+static int fail(const Twine &message) {
+  errs() << "zero-plan: " << message << '\n';
+  return 1;
+}
+
+static std::string unknown(StringRef flag, StringRef value,
+                           ArrayRef<StringRef> known) {
+  StringRef close = closestName(value, known);
+  std::string hint =
+      close.empty() ? "" : "; did you mean '" + close.str() + "'?";
+  return formatv("--{0}: unknown '{1}'{2} Known: {3}", flag, value,
+                 hint.empty() ? ";" : hint, join(known, ", "))
+      .str();
+}
+
+/// Reads --grid, --precision, --recompute and --software. Empty, or what is
+/// wrong.
+static std::string readChoices(ModelQuestion &question) {
+  if (!grid.empty()) {
+    auto [first, second] = StringRef(grid).split('x');
+    int64_t replicas, shards;
+    if (first.getAsInteger(10, replicas) || second.getAsInteger(10, shards) ||
+        replicas < 1 || shards < 1)
+      return "--grid: found '" + grid +
+             "'; expected replicas x shards, like 4x8";
+    if (ranks == 0)
+      question.space.base.ranks = replicas * shards;
+    if (replicas * shards != question.space.base.ranks)
+      return formatv("--grid: {0} has {1} ranks; expected {2}", grid,
+                     replicas * shards, question.space.base.ranks)
+          .str();
+    question.space.replicas = replicas;
+  }
+  StringRef precisions[] = {"f32", "mixed", "bf16", "f8"};
+  StringRef recomputes[] = {"none", "selective", "full"};
+  auto *type = llvm::find(precisions, StringRef(precision));
+  if (type == std::end(precisions))
+    return unknown("precision", precision, precisions);
+  question.space.base.precision =
+      static_cast<Precision>(type - std::begin(precisions));
+  if (!recompute.empty()) {
+    auto *kind = llvm::find(recomputes, StringRef(recompute));
+    if (kind == std::end(recomputes))
+      return unknown("recompute", recompute, recomputes);
+    question.space.recompute =
+        static_cast<Recompute>(kind - std::begin(recomputes));
+  }
+  question.software = findSoftware(softwareName);
+  if (!question.software) {
+    std::vector<StringRef> names;
+    for (const Software &software : knownSoftware())
+      names.push_back(software.name);
+    return unknown("software", softwareName, names);
+  }
+  return {};
+}
+
+/// Reads the sizes of the step and the budget. Empty, or what is wrong.
+static std::string readSizes(ModelQuestion &question) {
+  const Machine &machine = question.machine;
+  SearchSpace &space = question.space;
+  if (ranks < 0 || (ranks.getNumOccurrences() && ranks == 0))
+    return formatv("--ranks: found {0}; expected 1 or more", int64_t(ranks));
+  space.base.ranks =
+      ranks > 0 ? int64_t(ranks) : machine.nodes * machine.ranksPerNode;
+  space.base.seq = seq;
+  space.base.accumulate = microBatches;
+  space.base.prefetch = prefetch;
+  space.base.bucketLayers = bucketLayers;
+  space.base.recomputeLayers = recomputeLayers;
+  space.globalBatch = globalBatch;
+  question.keepLayers = keepLayers;
+  space.base.keepLayers = std::max<int64_t>(keepLayers, 0);
+  if (stage.getNumOccurrences())
+    space.stage = stage;
+  if (batch.getNumOccurrences())
+    space.batch = batch;
+  if (globalBatch.getNumOccurrences() && globalBatch < 1)
+    return formatv("--global-batch: found {0}; expected 1 or more",
+                   int64_t(globalBatch));
+  space.memoryBytes = machine.memoryBytes - machine.reservedBytes;
+  if (!memory.empty()) {
+    std::optional<int64_t> bytes = parseByteSize(memory);
+    if (!bytes)
+      return "--memory: found '" + memory +
+             "'; expected bytes, as a whole number or like 80GiB";
+    if (*bytes > machine.memoryBytes)
+      question.notes.push_back(formatv(
+          "the budget, {0}, is more than a rank of {1} has, {2}",
+          formatBytes(*bytes), machine.name, formatBytes(machine.memoryBytes)));
+    space.memoryBytes = *bytes;
+  }
+  if (space.base.ranks > machine.ranksPerNode &&
+      machine.interNode.bandwidth <= 0)
+    return formatv("{0} ranks need {1} nodes, but machine {2} has no "
+                   "inter_node.bandwidth",
+                   space.base.ranks,
+                   (space.base.ranks + machine.ranksPerNode - 1) /
+                       machine.ranksPerNode,
+                   machine.name);
+  return {};
+}
+
+static int runModelFlags() {
+  ModelQuestion question;
+  std::string name = machineName.empty() ? "h100" : std::string(machineName);
+  Expected<Machine> machine = loadMachine(name);
+  if (!machine)
+    return fail(toString(machine.takeError()));
+  question.machine = std::move(*machine);
+  if (machineName.empty())
+    question.notes.push_back("no --machine: h100");
+  question.model = model;
+  question.shape = shape;
+  question.search = automatic;
+  question.json = json;
+  question.stats = stats;
+  question.report = report;
+  question.trace = trace;
+  std::string wrong = readSizes(question);
+  if (wrong.empty())
+    wrong = readChoices(question);
+  if (!wrong.empty())
+    return fail(wrong);
+  return runModel(question);
+}
+
+static int runPrintMachine() {
+  Expected<Machine> machine = loadMachine(printMachineName);
+  if (!machine)
+    return fail(toString(machine.takeError()));
+  outs() << printMachine(*machine);
+  return 0;
+}
+
+static int runValidateFlags() {
+  if (machineName.empty())
+    return runValidate(validateFile, nullptr);
+  Expected<Machine> machine = loadMachine(machineName);
+  if (!machine)
+    return fail(toString(machine.takeError()));
+  return runValidate(validateFile, &*machine);
+}
 
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
@@ -34,7 +278,17 @@ int main(int argc, char **argv) {
   cl::ParseCommandLineOptions(
       argc, argv, "zero-plan: memory, traffic and time before the run\n");
   if (!allocateFile.empty())
-    return mlir::zero::runAllocate(allocateFile, capacity);
-  errs() << "zero-plan: nothing to do; see --help\n";
-  return 1;
+    return runAllocate(allocateFile, capacity);
+  if (!printMachineName.empty())
+    return runPrintMachine();
+  if (!validateFile.empty())
+    return runValidateFlags();
+  if (params.getNumOccurrences()) {
+    if (!(params >= 1) || ranks < 0)
+      return fail("--params: expected 1 or more parameters and ranks");
+    return runState(params, std::max<int64_t>(ranks, 1), json);
+  }
+  if (!model.empty() || !shape.empty())
+    return runModelFlags();
+  return fail("nothing to do; see --help");
 }

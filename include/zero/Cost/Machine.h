@@ -31,10 +31,12 @@ struct Link {
   double latency = 0;       ///< seconds of one hop
   double bandwidth = 0;     ///< bytes per second and rank, one way
   double halfSizeBytes = 0; ///< message that gets half of `bandwidth`
+  /// A rank's own part of the tensors counts as this much of a sent one.
+  double ownPart = 0;
 
   bool operator==(const Link &o) const {
     return latency == o.latency && bandwidth == o.bandwidth &&
-           halfSizeBytes == o.halfSizeBytes;
+           halfSizeBytes == o.halfSizeBytes && ownPart == o.ownPart;
   }
 };
 

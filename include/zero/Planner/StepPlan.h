@@ -49,9 +49,9 @@ struct StepConfig {
   Precision precision = Precision::Mixed;
   Recompute recompute = Recompute::None;
   int64_t recomputeLayers = -1; ///< of those, how many; negative: all
-  int64_t prefetch = 1;   ///< gathers that run ahead of the compute, in buckets
+  int64_t prefetch = 1; ///< gathers that run ahead of the compute, in buckets
   int64_t bucketLayers = 1; ///< layers of one gather
-  int64_t keepLayers = 0; ///< layers that stay gathered until backward
+  int64_t keepLayers = 0;   ///< layers that stay gathered until backward
 
   int64_t shards() const { return ranks / replicas; }
 };
@@ -90,6 +90,15 @@ struct TimeParts {
   double exposed() const { return exposedGather + exposedReduce; }
 };
 
+/// Something that a channel does during a step.
+struct StepEvent {
+  llvm::StringRef channel, what; ///< "all_gather", "layer"
+  TaskKind kind = TaskKind::Compute;
+  int64_t unit = -1; ///< bucket of layers; -1: outside of them
+  double begin = 0, end = 0, exposed = 0;
+  int64_t sentBytes = 0;
+};
+
 /// What is known about a step before it runs.
 struct StepEstimate {
   MemoryParts memory;
@@ -114,8 +123,9 @@ public:
 
   MemoryParts memory(const StepConfig &config) const;
   TrafficParts traffic(const StepConfig &config) const;
-  /// With `timeline`, also what each channel does.
-  TimeParts time(const StepConfig &config, Timeline *timeline = nullptr) const;
+  /// With `events`, also what each channel does, in the order of its starts.
+  TimeParts time(const StepConfig &config,
+                 std::vector<StepEvent> *events = nullptr) const;
   StepEstimate estimate(const StepConfig &config) const {
     return {memory(config), traffic(config), time(config)};
   }
@@ -124,8 +134,10 @@ public:
   int64_t capacity() const {
     return cost.getMachine().memoryBytes - cost.getMachine().reservedBytes;
   }
-  /// Bytes of a layer's whole parameters in compute precision.
+  /// Bytes of a layer's whole parameters in compute precision, and of the
+  /// activations that backward reads of it.
   int64_t layerBytes(const StepConfig &config) const;
+  int64_t savedBytes(const StepConfig &config, Recompute recompute) const;
 
   const ModelShape &getShape() const { return shape; }
   const CostModel &getCost() const { return cost; }
@@ -140,6 +152,10 @@ private:
 
 /// Empty, or why a configuration makes no sense for a model.
 std::string checkConfig(const ModelShape &shape, const StepConfig &config);
+
+/// One step of one rank for pictures: spans, memory by kind, parameters.
+Timeline predictedTimeline(const StepPlanner &planner, const StepConfig &config,
+                           int64_t memoryBytes);
 
 /// Tokens of all ranks per second.
 double tokensPerSecond(const StepConfig &config, const TimeParts &time);
