@@ -38,54 +38,132 @@ struct Growing {
   std::vector<int32_t> members;
   int32_t ready = 0, deadline = 0;
   int64_t bytes = 0;
-  double seconds = 0, latency = 0;
+  double work = 0, latency = 0; ///< seconds; work comes without latency
+  double need = 0;              ///< when its first member is needed
+};
+
+/// Makes buckets of collectives on one channel, in the order in which they are
+/// issued; of reductions, in the opposite order and with time running
+/// backwards: what is ready last is "needed" first.
+class BucketMaker {
+public:
+  BucketMaker(const Problem &problem, llvm::ArrayRef<int32_t> nodes,
+              bool backwards, const BucketRule &rule)
+      : problem(problem), nodes(nodes), backwards(backwards), rule(rule) {}
+
+  void run(std::vector<std::vector<int32_t>> &buckets);
+
+private:
+  const StepTask &taskOf(int32_t node) const {
+    return problem.graph.tasks[problem.task[node]];
+  }
+  double needOf(int32_t node) const;
+  bool mayJoin(int32_t node) const;
+  bool shouldJoin(int32_t node, double lateness) const;
+  double make(double lateness);
+  double leastLateness();
+
+  const Problem &problem;
+  llvm::ArrayRef<int32_t> nodes;
+  bool backwards;
+  const BucketRule &rule;
+  Growing bucket;
+  double busy = 0; ///< seconds of the buckets before
+  std::vector<std::vector<int32_t>> made;
 };
 } // namespace
 
-/// Whether `node` may join `bucket`, and should.
-static bool joins(const Problem &problem, int32_t node, const Growing &bucket,
-                  const BucketRule &rule) {
-  const StepGraph &graph = problem.graph;
-  const StepTask &task = graph.tasks[problem.task[node]];
-  const StepTask &first = graph.tasks[bucket.members.front()];
+/// When the channel has to be done with `node` so that compute never waits.
+double BucketMaker::needOf(int32_t node) const {
+  int32_t other = node - problem.numCompute;
+  if (backwards)
+    return problem.idealTime.back() - problem.idealTime[problem.ready[other]];
+  return problem.idealTime[problem.deadline[other]];
+}
+
+bool BucketMaker::mayJoin(int32_t node) const {
+  const StepTask &task = taskOf(node);
+  const StepTask &first = problem.graph.tasks[bucket.members.front()];
   int32_t other = node - problem.numCompute;
   return task.kind == first.kind && task.bucketClass == first.bucketClass &&
-         (!rule.sameUnit || (task.unit == first.unit && task.unit >= 0)) &&
-         bucket.latency > rule.latencyShare * bucket.seconds &&
-         bucket.bytes + wholeBytes(graph, task) <= rule.bytes &&
+         bucket.bytes + wholeBytes(problem.graph, task) <= rule.bytes &&
          std::max(bucket.ready, problem.ready[other]) <=
              std::min(bucket.deadline, problem.deadline[other]);
 }
 
-/// Appends buckets of `nodes`, which are on one channel and in the order in
-/// which they will be issued.
-static void bucketInOrder(const Problem &problem,
-                          llvm::ArrayRef<int32_t> nodes,
-                          const BucketRule &rule,
-                          std::vector<std::vector<int32_t>> &buckets) {
-  Growing bucket;
+bool BucketMaker::shouldJoin(int32_t node, double lateness) const {
+  const StepTask &task = taskOf(node);
+  switch (rule.kind) {
+  case BucketRule::Unit:
+    return task.unit >= 0 &&
+           task.unit == problem.graph.tasks[bucket.members.front()].unit;
+  case BucketRule::Share:
+    return bucket.latency > rule.share * (bucket.latency + bucket.work);
+  case BucketRule::Lateness:
+    return busy + std::max(bucket.latency, task.latency) + bucket.work +
+               task.seconds - task.latency <=
+           bucket.need + lateness;
+  }
+  return false;
+}
+
+/// Makes the buckets. Returns by how much the latest is late.
+double BucketMaker::make(double lateness) {
+  made.clear();
+  bucket = Growing();
+  busy = 0;
+  double latest = 0;
   auto close = [&] {
+    busy += bucket.latency + bucket.work;
+    if (!bucket.members.empty())
+      latest = std::max(latest, busy - bucket.need);
     if (bucket.members.size() > 1)
-      buckets.push_back(bucket.members);
+      made.push_back(bucket.members);
+    bucket = Growing();
   };
   for (int32_t node : nodes) {
-    int32_t number = problem.task[node], other = node - problem.numCompute;
-    const StepTask &task = problem.graph.tasks[number];
-    if (bucket.members.empty() || !joins(problem, node, bucket, rule)) {
+    int32_t other = node - problem.numCompute;
+    if (!bucket.members.empty() &&
+        !(mayJoin(node) && shouldJoin(node, lateness)))
       close();
-      bucket = Growing();
+    if (bucket.members.empty()) {
       bucket.deadline = problem.numCompute;
+      bucket.need = needOf(node);
     }
-    bucket.members.push_back(number);
+    const StepTask &task = taskOf(node);
+    bucket.members.push_back(problem.task[node]);
     bucket.ready = std::max(bucket.ready, problem.ready[other]);
     bucket.deadline = std::min(bucket.deadline, problem.deadline[other]);
     bucket.bytes += wholeBytes(problem.graph, task);
     bucket.latency = std::max(bucket.latency, task.latency);
-    bucket.seconds += task.seconds - task.latency;
-    if (bucket.members.size() == 1)
-      bucket.seconds += task.latency;
+    bucket.work += task.seconds - task.latency;
   }
   close();
+  return latest;
+}
+
+/// Growing each bucket as far as it is not later than a limit is best for that
+/// limit: fewer buckets cover more. So the least limit is found by halving.
+double BucketMaker::leastLateness() {
+  double high = make(0), low = 0;
+  for (int step = 0; step != 20 && high - low > 1e-3 * high; ++step) {
+    double middle = (low + high) / 2;
+    double latest = make(middle);
+    if (latest <= middle * (1 + 1e-9))
+      high = latest;
+    else
+      low = middle;
+  }
+  return high;
+}
+
+void BucketMaker::run(std::vector<std::vector<int32_t>> &buckets) {
+  make(rule.kind == BucketRule::Lateness ? leastLateness() * (1 + 1e-9) : 0);
+  for (std::vector<int32_t> &members : made) {
+    if (backwards)
+      std::reverse(members.begin(), members.end());
+    buckets.push_back(std::move(members));
+  }
 }
 
 std::vector<std::vector<int32_t>>
@@ -98,12 +176,12 @@ mlir::zero::makeBuckets(const Problem &problem, const BucketRule &rule) {
       drains[problem.channel[node]].push_back(node);
   for (std::vector<int32_t> &queue : drains) {
     llvm::stable_sort(queue, [&](int32_t a, int32_t b) {
-      return problem.ready[a - numCompute] < problem.ready[b - numCompute];
+      return problem.ready[a - numCompute] > problem.ready[b - numCompute];
     });
-    bucketInOrder(problem, queue, rule, buckets);
+    BucketMaker(problem, queue, true, rule).run(buckets);
   }
   for (const std::vector<int32_t> &queue : problem.fetches)
-    bucketInOrder(problem, queue, rule, buckets);
+    BucketMaker(problem, queue, false, rule).run(buckets);
   return buckets;
 }
 

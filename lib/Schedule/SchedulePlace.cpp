@@ -16,6 +16,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <limits>
+#include <set>
 
 using namespace mlir::zero;
 
@@ -38,8 +39,11 @@ private:
     double free = 0;
     std::vector<int32_t> drains; ///< in flight, in order; from `firstDrain`
     size_t firstDrain = 0;
+    /// Ready to take data away, by their turn.
+    std::set<std::pair<int32_t, int32_t>> ready;
   };
 
+  void becomeReady(int32_t node);
   int64_t bytesToAllocate(int32_t node) const;
   void touch(int32_t node);
   void release(int32_t node);
@@ -48,10 +52,12 @@ private:
   void start(int32_t node);
   void wait(int32_t node);
   bool waitForOldest();
+  bool startAnyReady();
+  bool mayStart(const Queue &queue, int32_t node, int32_t place) const;
   bool makeRoom(int64_t bytes);
   bool complete(int32_t node);
-  bool startReady();
-  bool startFetches(int32_t place, llvm::ArrayRef<int32_t> targets);
+  void startReady(int32_t place);
+  void startFetches(int32_t place, llvm::ArrayRef<int32_t> targets);
   bool runGap(int32_t place, llvm::ArrayRef<int32_t> targets);
 
   const Problem &problem;
@@ -64,8 +70,8 @@ private:
   std::vector<int32_t> usesLeft;
   std::vector<bool> live;
   std::vector<Queue> queues;
-  std::vector<int32_t> readyDrains; ///< heap would reorder: first come
-  size_t firstReady = 0;
+  std::vector<int32_t> turns; ///< by collective
+  int32_t numReady = 0;       ///< so far
   double now = 0;
   int64_t bytes = 0;
   int32_t current = 0; ///< place of `profile`
@@ -78,7 +84,8 @@ Placer::Placer(const Problem &problem, const PlacePolicy &policy)
       numCompute(problem.numCompute), pending(problem.numNodes),
       state(problem.numNodes, Waiting), end(problem.numNodes, 0),
       usesLeft(problem.numUses), live(problem.graph.buffers.size()),
-      queues(problem.graph.channels.size()) {
+      queues(problem.graph.channels.size()),
+      turns(problem.numNodes - problem.numCompute, 0) {
   for (auto [number, buffer] : llvm::enumerate(problem.graph.buffers))
     if (buffer.resident) {
       live[number] = true;
@@ -90,12 +97,20 @@ Placer::Placer(const Problem &problem, const PlacePolicy &policy)
   }
   for (int32_t node = 0; node != problem.numNodes; ++node) {
     pending[node] = problem.previous[node].size();
-    if (!pending[node] && node >= numCompute && !problem.isFetch(node))
-      readyDrains.push_back(node);
+    if (!pending[node])
+      becomeReady(node);
   }
   result.schedule.buckets = problem.decisions.buckets;
   result.schedule.dropped = problem.decisions.dropped;
   result.schedule.steps.reserve(2 * problem.numNodes - numCompute);
+}
+
+void Placer::becomeReady(int32_t node) {
+  if (node < numCompute || problem.isFetch(node))
+    return;
+  int32_t &turn = turns[node - numCompute];
+  turn = policy.urgentFirst ? problem.deadline[node - numCompute] : numReady++;
+  queues[problem.channel[node]].ready.insert({turn, node});
 }
 
 int64_t Placer::bytesToAllocate(int32_t node) const {
@@ -132,8 +147,8 @@ void Placer::finish(int32_t node) {
   state[node] = Done;
   release(node);
   for (int32_t after : problem.next[node])
-    if (--pending[after] == 0 && after >= numCompute && !problem.isFetch(after))
-      readyDrains.push_back(after);
+    if (--pending[after] == 0)
+      becomeReady(after);
 }
 
 void Placer::start(int32_t node) {
@@ -143,8 +158,10 @@ void Placer::start(int32_t node) {
   queue.free = std::max(queue.free, now) + problem.seconds[node];
   end[node] = queue.free;
   state[node] = InFlight;
-  if (!problem.isFetch(node))
-    queue.drains.push_back(node);
+  if (problem.isFetch(node))
+    return;
+  queue.drains.push_back(node);
+  queue.ready.erase({turns[node - numCompute], node});
 }
 
 void Placer::wait(int32_t node) {
@@ -173,10 +190,21 @@ bool Placer::waitForOldest() {
   return true;
 }
 
+/// Starts one that is ready and that fits. Returns false if there is none.
+bool Placer::startAnyReady() {
+  for (Queue &queue : queues)
+    for (auto [turn, node] : queue.ready)
+      if (bytes + bytesToAllocate(node) <= policy.limit) {
+        start(node);
+        return true;
+      }
+  return false;
+}
+
 /// Frees memory until `wanted` more bytes fit.
 bool Placer::makeRoom(int64_t wanted) {
   while (bytes + wanted > policy.limit)
-    if (!waitForOldest())
+    if (!waitForOldest() && !startAnyReady())
       return false;
   return true;
 }
@@ -201,12 +229,22 @@ bool Placer::complete(int32_t node) {
   return true;
 }
 
-/// Starts whatever takes data away, as soon as it is there, and awaits what is
-/// done: that frees memory and costs no time.
-bool Placer::startReady() {
+/// Whether one that is ready starts in the gap before `place`.
+bool Placer::mayStart(const Queue &queue, int32_t node, int32_t place) const {
+  int64_t wanted = bytesToAllocate(node);
+  if (place != numCompute && policy.lateDrains)
+    wanted += bytesToAllocate(place);
+  double soon = place != numCompute ? problem.seconds[place] : 0;
+  return bytes + wanted <= policy.limit &&
+         (!policy.urgentFirst || queue.free <= now + soon);
+}
+
+/// Starts whatever takes data away, and awaits what is done: that frees memory
+/// and costs no time.
+void Placer::startReady(int32_t place) {
   for (bool changed = true; changed;) {
     changed = false;
-    for (Queue &queue : queues)
+    for (Queue &queue : queues) {
       while (queue.firstDrain != queue.drains.size()) {
         int32_t node = queue.drains[queue.firstDrain];
         if (state[node] == InFlight && !policy.serial && end[node] > now)
@@ -216,26 +254,21 @@ bool Placer::startReady() {
         ++queue.firstDrain;
         changed = true;
       }
-    while (firstReady != readyDrains.size()) {
-      int32_t node = readyDrains[firstReady];
-      if (state[node] == Waiting) {
-        if (!makeRoom(bytesToAllocate(node)))
-          return false;
-        // Making room may have started it.
-        if (state[node] == Waiting)
-          start(node);
+      while (!queue.ready.empty()) {
+        int32_t node = queue.ready.begin()->second;
+        if (!mayStart(queue, node, place))
+          break;
+        start(node);
+        changed = true;
+        if (policy.serial)
+          break;
       }
-      ++firstReady;
-      changed = true;
-      if (policy.serial)
-        break;
     }
   }
-  return true;
 }
 
 /// Starts gathers whose time has come and that fit.
-bool Placer::startFetches(int32_t place, llvm::ArrayRef<int32_t> targets) {
+void Placer::startFetches(int32_t place, llvm::ArrayRef<int32_t> targets) {
   for (auto [channel, queue] : llvm::enumerate(queues)) {
     llvm::ArrayRef<int32_t> fetches = problem.fetches[channel];
     for (; queue.nextFetch != fetches.size(); ++queue.nextFetch) {
@@ -251,14 +284,13 @@ bool Placer::startFetches(int32_t place, llvm::ArrayRef<int32_t> targets) {
       start(node);
     }
   }
-  return true;
 }
 
 /// Everything between two compute tasks.
 bool Placer::runGap(int32_t place, llvm::ArrayRef<int32_t> targets) {
   current = 2 * place;
-  if (!startFetches(2 * place, targets) || !startReady())
-    return false;
+  startFetches(2 * place, targets);
+  startReady(place);
   if (place == numCompute)
     return true;
   current = 2 * place + 1;
@@ -286,7 +318,7 @@ Placement Placer::run(llvm::ArrayRef<int32_t> targets) {
   }
   bool done = runGap(numCompute, targets);
   while (done && waitForOldest())
-    done = startReady();
+    startReady(numCompute);
   for (int32_t node = numCompute; done && node != problem.numNodes; ++node)
     done = complete(node);
   result.feasible = done && bytes <= policy.limit &&

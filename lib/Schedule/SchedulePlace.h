@@ -93,6 +93,11 @@ struct PlacePolicy {
   /// A gather whose time has come makes compute wait for a reduction that
   /// holds the memory it needs.
   bool fetchFirst = false;
+  /// Reductions start when their channel is about to be free, the one needed
+  /// first before others; otherwise as soon as they are ready.
+  bool urgentFirst = false;
+  /// Reductions start only if the next compute task fits beside them.
+  bool lateDrains = false;
 };
 
 /// A program and what it does.
@@ -129,9 +134,13 @@ std::vector<std::vector<int32_t>> otherOrders(const StepGraph &graph);
 
 /// How collectives are put into buckets.
 struct BucketRule {
-  bool sameUnit = false; ///< only within a layer
-  /// Grow while latency is more than this part of a bucket's time.
-  double latencyShare = 0;
+  enum Kind : uint8_t {
+    Unit,    ///< all of a layer
+    Share,   ///< until latency is less than `share` of the bucket's time
+    Lateness ///< as large as makes nothing later than it has to be
+  };
+  Kind kind = Unit;
+  double share = 0;
   int64_t bytes = 0; ///< the most
 };
 

@@ -117,17 +117,22 @@ Trade Search::tryAll(const Variant &variant, int64_t limit, bool overlap) {
   policy.serial = !overlap;
   Recipe recipe{variant.decisions, policy};
   Trade best = tryOne(*variant.problem, variant.least, recipe);
-  if (!overlap || limit == kUnlimited)
+  if (!overlap)
     return best;
   struct {
     double lead;
-    bool fetchFirst;
-  } policies[] = {{-1, false}, {0, true}, {1, false}, {-1, true}};
-  for (auto [lead, fetchFirst] : policies) {
+    bool fetchFirst, urgentFirst, lateDrains;
+  } policies[] = {{-1, false, false, false}, {0, true, false, false},
+                  {-1, false, true, false},  {0, false, false, true},
+                  {1, false, false, false},  {-1, true, true, true},
+                  {-1, false, false, true}};
+  for (auto [lead, fetchFirst, urgentFirst, lateDrains] : policies) {
     if (trialsLeft <= 0)
       break;
     recipe.policy.lead = lead;
     recipe.policy.fetchFirst = fetchFirst;
+    recipe.policy.urgentFirst = urgentFirst;
+    recipe.policy.lateDrains = lateDrains;
     Trade trade = tryOne(*variant.problem, variant.least, recipe);
     if (std::make_pair(trade.seconds, trade.peakBytes) <
         std::make_pair(best.seconds, best.peakBytes))
@@ -140,10 +145,13 @@ Trade Search::tryAll(const Variant &variant, int64_t limit, bool overlap) {
 std::vector<Search::Variant>
 Search::findVariants(const SchedulerOptions &options) {
   std::vector<const BucketRule *> rules = {nullptr};
-  const BucketRule allRules[] = {{true, 0, options.bucketBytes},
-                                 {false, 0.5, options.bucketBytes},
-                                 {false, 0.2, options.bucketBytes},
-                                 {false, 0.05, options.bucketBytes}};
+  int64_t bytes = options.bucketBytes;
+  const BucketRule allRules[] = {{BucketRule::Unit, 0, bytes},
+                                 {BucketRule::Share, 0.5, bytes},
+                                 {BucketRule::Share, 0.1, bytes},
+                                 {BucketRule::Lateness, 0, bytes},
+                                 {BucketRule::Lateness, 0, bytes / 4},
+                                 {BucketRule::Lateness, 0, bytes / 16}};
   if (options.bucket)
     for (const BucketRule &rule : allRules)
       rules.push_back(&rule);

@@ -22,6 +22,9 @@
 
 namespace mlir::zero {
 
+/// No schedule of the step that `options` allow takes less.
+double lowerBound(const StepGraph &graph, const SchedulerOptions &options);
+
 /// How to make a schedule again.
 struct Recipe {
   std::shared_ptr<const Decisions> decisions;

@@ -87,6 +87,7 @@ ScheduleResult mlir::zero::scheduleStep(const StepGraph &graph,
     chosen = std::prev(front.end());
     result.missingBytes = chosen->peakBytes - options.memoryBytes;
   }
+  result.lowerBoundSeconds = lowerBound(graph, options);
   result.schedule = search.make(chosen->recipe);
   result.simulated = simulate(graph, result.schedule);
   describePeak(graph, result);

@@ -28,8 +28,9 @@ struct SchedulerOptions {
   bool keepGathered = true; ///< drop repeated gathers
   bool reorder = true;      ///< move compute among equals
   bool bucket = true;       ///< issue collectives together
-  /// Largest bucket in bytes written (gathers) or read (reductions).
-  int64_t bucketBytes = int64_t(256) << 20;
+  /// Largest bucket in bytes written (gathers) or read (reductions). Buckets
+  /// are only as large as pays.
+  int64_t bucketBytes = int64_t(2) << 30;
 };
 
 /// One of the best trades of time against memory.
