@@ -30,7 +30,7 @@ public:
   size_t number(StringRef text) {
     auto [at, isNew] = numbers.try_emplace(text, strings.size());
     if (isNew)
-      strings.push_back(text);
+      strings.push_back(at->first()); // the map's own copy
     return at->second;
   }
   void write(raw_ostream &os) const {

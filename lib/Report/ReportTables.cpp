@@ -74,7 +74,7 @@ public:
   void bytes(double value) {
     number(value, showBytes(value), showCount(value) + " bytes");
   }
-  /// A channel in its colour.
+  /// A kind of task, or a channel, in the colour of the kind.
   void channel(StringRef name, TaskKind kind) {
     os << "<td class=\"name\"><i class=\"key k-" << taskKindName(kind)
        << "\"></i>" << escapeHtml(name) << "</td>";
@@ -115,9 +115,9 @@ void mlir::zero::writeTraffic(const DrawnTimelines &drawn, raw_ostream &os) {
            std::tie(b.second.kind, b.second.channel);
   });
   Table table(os, "traffic", "Traffic of a rank",
-              "What one rank sends in a step, by channel: the mean over the "
+              "What one rank sends in a step, by collective: the mean over the "
               "ranks that are shown.");
-  for (StringRef title : {"channel", "source"})
+  for (StringRef title : {"collective", "channel", "source"})
     table.head(title);
   for (StringRef title :
        {"operations", "sent", "busy", "sent per busy second", "exposed"})
@@ -126,7 +126,8 @@ void mlir::zero::writeTraffic(const DrawnTimelines &drawn, raw_ostream &os) {
   table.body();
   for (const auto &[timeline, sum] : rows) {
     table.rowBegin();
-    table.channel(sum.channel, sum.kind);
+    table.channel(taskKindName(sum.kind), sum.kind);
+    table.text(sum.channel);
     table.text(timeline->source);
     table.number(sum.spans, showCount(sum.spans));
     table.bytes(sum.sentBytes);

@@ -146,11 +146,13 @@ static void writeStepBar(const Timeline &timeline, raw_ostream &os) {
       words += (words.empty() ? "" : " · ") + escapeHtml(name) + " " +
                showPercent(100 * seconds / whole);
   };
-  for (const ChannelSummary &channel : channels) {
-    bool computes = channel.kind == TaskKind::Compute;
-    part(computes ? channel.busySeconds : channel.exposedSeconds,
-         ("k-" + taskKindName(channel.kind)).str(),
-         computes ? channel.channel : "waits for " + channel.channel);
+  for (const ChannelSummary &sum : channels) {
+    bool computes = sum.kind == TaskKind::Compute;
+    StringRef kind = taskKindName(sum.kind), channel = sum.channel;
+    // "all_reduce.0" says more than its kind, "compute" as a channel does not.
+    StringRef name = channel.starts_with(kind) ? channel : kind;
+    part(computes ? sum.busySeconds : sum.exposedSeconds, ("k-" + kind).str(),
+         computes ? name.str() : ("waits for " + name).str());
   }
   part(whole - used > 1e-3 * whole ? whole - used : 0, "k-idle", "idle");
   os << "</div><p>" << words << "</p></figure>\n";

@@ -35,31 +35,25 @@ DrawnTimelines mlir::zero::drawnTimelines(ArrayRef<Timeline> timelines) {
 
 std::vector<ChannelSummary>
 mlir::zero::summarizeChannels(const Timeline &timeline) {
-  std::map<StringRef, ChannelSummary> sums;
+  std::map<std::pair<TaskKind, StringRef>, ChannelSummary> sums;
   std::set<int32_t> ranks;
   for (const TimelineSpan &span : timeline.spans) {
     ranks.insert(span.rank);
-    auto [at, isNew] = sums.try_emplace(span.channel);
-    ChannelSummary &sum = at->second;
-    if (isNew) {
-      sum.channel = span.channel;
-      sum.kind = span.kind;
-    }
+    ChannelSummary &sum = sums[{span.kind, span.channel}];
     sum.spans += 1;
     sum.busySeconds += span.end - span.start;
     sum.exposedSeconds += span.exposed;
     sum.sentBytes += double(span.sentBytes);
   }
   std::vector<ChannelSummary> result;
-  for (auto &[channel, sum] : sums) {
+  for (auto &[key, sum] : sums) {
+    sum.kind = key.first;
+    sum.channel = key.second.str();
     for (double *value :
          {&sum.spans, &sum.busySeconds, &sum.exposedSeconds, &sum.sentBytes})
       *value /= double(ranks.size());
     result.push_back(std::move(sum));
   }
-  llvm::sort(result, [](const ChannelSummary &a, const ChannelSummary &b) {
-    return std::tie(a.kind, a.channel) < std::tie(b.kind, b.channel);
-  });
   return result;
 }
 

@@ -53,8 +53,9 @@ struct Channel {
     return std::tie(kind, name) < std::tie(o.kind, o.name);
   }
 };
-/// A rank that is shown, and the channels of its spans; a channel takes the
-/// kind of its first span.
+/// A rank that is shown, and the channels of its spans. A channel may hold
+/// spans of several kinds, as the compute channel does where nothing is
+/// overlapped; it counts as the first of them in the order of TaskKind.
 struct RankChannels {
   int32_t rank = 0;
   std::vector<Channel> channels;

@@ -36,8 +36,10 @@ void mlir::zero::writeNumber(raw_ostream &os, double value) {
 
 std::vector<RankChannels> mlir::zero::channelsByRank(const Timeline &timeline) {
   std::map<int32_t, std::map<StringRef, TaskKind>> found;
-  for (const TimelineSpan &span : timeline.spans)
-    found[span.rank].try_emplace(span.channel, span.kind);
+  for (const TimelineSpan &span : timeline.spans) {
+    auto at = found[span.rank].try_emplace(span.channel, span.kind).first;
+    at->second = std::min(at->second, span.kind);
+  }
   std::vector<RankChannels> result;
   for (auto &[rank, channels] : found) {
     RankChannels &row = result.emplace_back();

@@ -108,7 +108,7 @@ def rows_and_marks(page):
     """The tables have a row a parameter, collective and command; charts are drawn."""
     spans = 5 * LAYERS + LAYERS + 1
     expected = {"#parameters tbody tr": 1 + 4 * LAYERS, "#traffic tbody tr": 6, "#differences tbody tr": spans,
-                "#notes li": 2, ".cards dt": 4, "#legend > span": 8, "table": 4, "thead th button": 32}
+                "#notes li": 2, ".cards dt": 4, "#legend > span": 8, "table": 4, "thead th button": 33}
     for selector, count in expected.items():
         require(page.count(selector) == count, f"{page.count(selector)} of {selector}, expected {count}")
     drawn = page.lanes()

@@ -26,8 +26,8 @@ struct DrawnTimelines {
 };
 DrawnTimelines drawnTimelines(llvm::ArrayRef<Timeline> timelines);
 
-/// What the spans of one channel come to, on one rank: the mean over the ranks
-/// that have spans at all.
+/// What the spans of one kind on one channel come to, on one rank: the mean
+/// over the ranks that have spans at all.
 struct ChannelSummary {
   std::string channel;
   TaskKind kind = TaskKind::Compute;
@@ -36,8 +36,7 @@ struct ChannelSummary {
   double exposedSeconds = 0; ///< compute stood still for it
   double sentBytes = 0;
 };
-/// Compute first, then the collectives and copies, in the order of TaskKind and
-/// then by name.
+/// In the order of TaskKind, then by channel.
 std::vector<ChannelSummary> summarizeChannels(const Timeline &timeline);
 
 /// Most bytes alive at one time. Zeros without memory points.

@@ -92,7 +92,7 @@ function layOut() {
   lanes.height = top + 4;
 }
 
-// Compute of a rank itself; null if the source does not have it.
+// The compute channel of a rank itself; null if the source does not have it.
 function computeLane(source, rank) {
   const here = lanes.grouped[source].get(rank);
   for (const [channel, kind] of data.timelines[source].channels)

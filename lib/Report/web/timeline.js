@@ -19,19 +19,16 @@ class Coverage {
   constructor(scale) {
     this.scale = scale;
     this.busy = new Float32Array(Math.ceil(scale.right - scale.left) + 2);
-    this.exposed = new Float32Array(this.busy.length);
-    this.used = false;
+    this.exposed = new Uint8Array(this.busy.length);
   }
-  add(x0, x1, exposed) {
+  add(x0, x1, isExposed) {
     const at = Math.floor((x0 + x1) / 2 - this.scale.left);
     if (at < 0 || at >= this.busy.length) return;
-    this.used = true;
     this.busy[at] += x1 - x0;
-    this.exposed[at] += exposed;
+    if (isExposed) this.exposed[at] = 1;
   }
   draw(context, y, height, fill, dim) {
-    if (!this.used) return;
-    const {busy} = this;
+    const {busy, exposed} = this;
     let last = -9; // a span with nothing near it is drawn so that it is seen
     for (let i = 0; i < busy.length; ++i) {
       if (!busy[i]) continue;
@@ -40,47 +37,62 @@ class Coverage {
       context.globalAlpha = (isAlone ? 1 : 0.35 + 0.65 * Math.min(1, busy[i])) * dim;
       context.fillStyle = fill;
       context.fillRect(this.scale.left + i, y, isAlone ? 2 : 1, height);
+      context.globalAlpha = 1;
+      if (exposed[i]) drawExposed(context, this.scale.left + i, y + height, 1);
     }
-    context.globalAlpha = 1;
-    for (let i = 0; i < this.exposed.length; ++i)
-      if (this.exposed[i] > 0) drawExposed(context, this.scale.left + i, y + height, 1);
+  }
+}
+// One for each kind of span in a lane, and for those that a search leaves out.
+class Coverages {
+  constructor(scale) {
+    this.scale = scale;
+    this.all = new Map();
+  }
+  add(kind, isHidden, x0, x1, isExposed) {
+    const key = kind * 2 + isHidden;
+    if (!this.all.has(key)) this.all.set(key, new Coverage(this.scale));
+    this.all.get(key).add(x0, x1, isExposed && !isHidden);
+  }
+  draw(context, y, height) {
+    for (const [key, coverage] of this.all)
+      coverage.draw(context, y, height, colour(taskName(key >> 1)), key & 1 ? 0.16 : 1);
   }
 }
 
-function drawSpans(context, scale, lane, kind, y, height, labels) {
-  const {timeline, order, start, end} = lane, fill = colour(kind);
+function drawSpan(context, scale, lane, k, y, height, isHidden, labels) {
+  const {timeline, order, start, end} = lane, i = order[k], kind = taskName(timeline.kind[i]);
+  const x0 = Math.max(scale.left, scale.x(start[k])), x1 = Math.min(scale.right, scale.x(end[k]));
+  const left = Math.round(x0), wide = Math.max(1, Math.round(x1) - left), width = x1 - x0 > 3 ? wide - 1 : wide;
+  context.globalAlpha = isHidden ? 0.16 : 1;
+  context.fillStyle = colour(kind);
+  context.fillRect(left, y, width, height);
+  if (timeline.exposed[i] > 0 && !isHidden) {
+    const from = Math.max(left, Math.round(scale.x(end[k] - timeline.exposed[i])));
+    if (from <= left + width) drawExposed(context, Math.min(from, left + width - 1), y + height, Math.max(1, left + width - from));
+  }
+  if (labels && width > 28) {
+    context.fillStyle = inkOn[kind];
+    context.fillText(fit(context, strings[timeline.name[i]], width - 8), left + 4, y + height / 2);
+  }
+  context.globalAlpha = 1;
+}
+
+function drawSpans(context, scale, lane, y, height, labels) {
+  const {timeline, order, start, end} = lane, narrow = new Coverages(scale);
   const [first, last] = spansBetween(lane, view.begin, view.end);
-  const coverage = new Coverage(scale), faint = new Coverage(scale);
   context.font = font(11);
   context.textAlign = 'left';
   context.textBaseline = 'middle';
   for (let k = first; k < last; ++k) {
     if (end[k] < view.begin) continue;
-    const i = order[k], x0 = Math.max(scale.left, scale.x(start[k])), x1 = Math.min(scale.right, scale.x(end[k]));
-    const hidden = lanes.matches && !lanes.matches[timeline.name[i]];
-    const waited = timeline.exposed[i] * scale.perNs;
+    const i = order[k], x0 = scale.x(start[k]), x1 = scale.x(end[k]);
+    const isHidden = lanes.matches !== null && !lanes.matches[timeline.name[i]];
     ++drawn.spans;
-    if (x1 - x0 < 1.2) {
-      ++drawn.merged;
-      (hidden ? faint : coverage).add(x0, Math.max(x1, x0 + 0.02), hidden ? 0 : waited);
-      continue;
-    }
-    const left = Math.round(x0), wide = Math.max(1, Math.round(x1) - left), width = x1 - x0 > 3 ? wide - 1 : wide;
-    context.globalAlpha = hidden ? 0.16 : 1;
-    context.fillStyle = fill;
-    context.fillRect(left, y, width, height);
-    if (waited > 0 && kind !== 'compute' && !hidden) {
-      const from = Math.max(left, Math.round(scale.x(end[k]) - waited));
-      if (from <= left + width) drawExposed(context, Math.min(from, left + width - 1), y + height, Math.max(1, left + width - from));
-    }
-    if (labels && width > 28) {
-      context.fillStyle = inkOn[kind];
-      context.fillText(fit(context, strings[timeline.name[i]], width - 8), left + 4, y + height / 2);
-    }
-    context.globalAlpha = 1;
+    if (x1 - x0 >= 1.2) { drawSpan(context, scale, lane, k, y, height, isHidden, labels); continue; }
+    ++drawn.merged;
+    narrow.add(timeline.kind[i], isHidden, x0, Math.max(x1, x0 + 0.02), timeline.exposed[i] > 0);
   }
-  faint.draw(context, y, height, fill, 0.16);
-  coverage.draw(context, y, height, fill, 1);
+  narrow.draw(context, y, height);
 }
 
 // "computing 76 % predicted, 75 % measured" of the rank itself.
@@ -89,7 +101,7 @@ function busyShares(rank) {
     const lane = computeLane(source, rank);
     if (!lane || !timeline.step) return [];
     let busy = 0;
-    for (let k = 0; k < lane.start.length; ++k) busy += lane.end[k] - lane.start[k];
+    for (const i of lane.order) if (timeline.kind[i] === 0) busy += timeline.dur[i];
     return [Math.round(100 * busy / timeline.step) + ' %' + (isPair ? ' ' + strings[timeline.source] : '')];
   });
   return shares.length ? 'computing ' + shares.join(', ') : '';
@@ -106,7 +118,7 @@ function drawRank(context, scale, row, y) {
   context.fillText((isFolded ? '▸ ' : '▾ ') + 'rank ' + row.rank, 8, y + row.height / 2 - 1);
   // A folded rank is its compute alone, as measured where it was.
   const lane = data.timelines.map((_, source) => computeLane(source, row.rank)).filter(Boolean).at(-1);
-  if (isFolded && lane) return drawSpans(context, scale, lane, 'compute', y + 5, row.height - 13, false);
+  if (isFolded && lane) return drawSpans(context, scale, lane, y + 5, row.height - 13, false);
   context.font = font(11);
   context.fillStyle = colour('soft');
   context.fillText(busyShares(row.rank), scale.left, y + row.height / 2 - 1);
@@ -133,7 +145,7 @@ function drawLane(context, scale, row, y) {
   }
   context.fillStyle = colour('grid');
   context.fillRect(scale.left, y + height, scale.right - scale.left, 1);
-  drawSpans(context, scale, row.lane, kind, y, height, true);
+  drawSpans(context, scale, row.lane, y, height, true);
   ++drawn.lanes;
 }
 
@@ -193,7 +205,8 @@ function hit(x, y, width, offset) {
 function timelineLegend() {
   const legend = byId('legend');
   if (!legend) return;
-  const kinds = new Set(data.timelines.flatMap(t => t.channels.map(c => c[1])));
+  const kinds = new Set();
+  for (const timeline of data.timelines) for (const kind of timeline.kind) kinds.add(kind);
   for (const kind of [...kinds].sort()) legend.append(legendEntry(taskName(kind), taskName(kind)));
   legend.append(legendEntry('bad', 'compute stands still for it', 'key rule solid'));
   data.timelines.forEach((timeline, source) =>

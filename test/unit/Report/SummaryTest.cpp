@@ -40,6 +40,19 @@ TEST(Summary, SumsChannels) {
   EXPECT_DOUBLE_EQ(sums[1].sentBytes, 500);
 }
 
+// Each kind by itself where they share a channel.
+TEST(Summary, SumsKindsOfAChannel) {
+  Timeline timeline;
+  timeline.spans = {makeSpan(0, "compute", "g", TaskKind::AllGather, 0, 1),
+                    makeSpan(0, "compute", "c", TaskKind::Compute, 1, 3)};
+  auto sums = summarizeChannels(timeline);
+  ASSERT_EQ(sums.size(), 2u);
+  EXPECT_EQ(sums[0].kind, TaskKind::Compute);
+  EXPECT_DOUBLE_EQ(sums[0].busySeconds, 2);
+  EXPECT_EQ(sums[1].kind, TaskKind::AllGather);
+  EXPECT_DOUBLE_EQ(sums[1].busySeconds, 1);
+}
+
 TEST(Summary, FindsThePeak) {
   Timeline timeline = makeTimeline("predicted");
   EXPECT_DOUBLE_EQ(memoryPeak(timeline).time, 0.1);
