@@ -18,8 +18,7 @@
 using namespace mlir::zero;
 
 /// When the compute channel arrives at each step.
-static std::vector<double> findArrivals(const StepGraph &graph,
-                                        const Schedule &schedule,
+static std::vector<double> findArrivals(const Schedule &schedule,
                                         const SimulatedStep &simulated) {
   std::vector<double> arrivals(schedule.steps.size() + 1, 0);
   double now = 0;
@@ -42,7 +41,7 @@ static bool bringsData(const StepTask &task) {
 static std::vector<int32_t> findPlaces(const StepGraph &graph,
                                        const Schedule &schedule,
                                        const SimulatedStep &simulated) {
-  std::vector<double> arrivals = findArrivals(graph, schedule, simulated);
+  std::vector<double> arrivals = findArrivals(schedule, simulated);
   int32_t numSteps = schedule.steps.size();
   std::vector<int32_t> places(numSteps);
   std::vector<int32_t> waitOf(graph.tasks.size(), 0);

@@ -10,13 +10,15 @@
 // the channels. From a state, compute runs its next task, a collective starts,
 // or compute stands still until the next collective in flight is done. States
 // that are later in every time than one seen before are left out, and so are
-// those from which no channel can keep the bound even if memory were free.
+// those from which no channel can keep the bound even if memory were free, or
+// where what was gathered early does not fit beside what compute surely holds.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ScheduleExact.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -37,6 +39,8 @@ private:
   static Mask bit(int32_t node) { return Mask(1) << node; }
   int64_t bytesBegun(int32_t node) const;
   int64_t bytesEnded(int32_t node) const;
+  void findHeld();
+  bool blocksCompute(int32_t node) const;
   bool isSeen();
   bool isLate() const;
   bool isChannelLate(llvm::ArrayRef<int32_t> nodes, int32_t channel) const;
@@ -53,6 +57,8 @@ private:
   std::vector<Mask> before; ///< by node
   std::vector<Mask> users;  ///< by buffer
   std::vector<std::vector<int32_t>> byDeadline; ///< by channel
+  std::vector<int64_t> held;    ///< by place, bytes that compute surely holds
+  std::vector<int64_t> fetched; ///< by node, bytes that are held until used
   // The state.
   Mask begun = 0, done = 0;
   int32_t place = 0; ///< next compute task
@@ -84,11 +90,52 @@ BranchAndBound::BranchAndBound(const Problem &problem, int64_t limit,
       return problem.deadline[a - problem.numCompute] <
              problem.deadline[b - problem.numCompute];
     });
+  findHeld();
   for (auto [number, buffer] : llvm::enumerate(problem.graph.buffers))
     if (buffer.resident)
       bytes += buffer.bytes;
   for (int32_t buffer : problem.outside)
     bytes += problem.graph.buffers[buffer].bytes;
+}
+
+/// A buffer is held at least between its uses by compute.
+void BranchAndBound::findHeld() {
+  held.assign(problem.numCompute + 1, 0);
+  fetched.assign(problem.numNodes, 0);
+  Mask compute = problem.numCompute == 64 ? ~Mask(0)
+                                          : bit(problem.numCompute) - 1;
+  for (auto [number, buffer] : llvm::enumerate(problem.graph.buffers)) {
+    if (buffer.resident) {
+      held[0] += buffer.bytes;
+      continue;
+    }
+    Mask places = users[number] & compute;
+    if (!places)
+      continue;
+    held[llvm::countr_zero(places)] += buffer.bytes;
+    held[64 - llvm::countl_zero(places)] -= buffer.bytes;
+    int32_t first = problem.firstUser[number];
+    if (first >= problem.numCompute && problem.isFetch(first))
+      fetched[first] += buffer.bytes;
+  }
+  for (int32_t place = 0; place != problem.numCompute; ++place)
+    held[place + 1] += held[place];
+}
+
+/// Whether with `node`, which fetches, begun now, some compute task before its
+/// deadline cannot run.
+bool BranchAndBound::blocksCompute(int32_t node) const {
+  int32_t last = problem.deadline[node - problem.numCompute];
+  for (int32_t next = place; next < last; ++next) {
+    int64_t sum = held[next] + fetched[node];
+    for (int32_t other = problem.numCompute; other != problem.numNodes; ++other)
+      if ((begun & bit(other)) &&
+          problem.deadline[other - problem.numCompute] > next)
+        sum += fetched[other];
+    if (sum > limit)
+      return true;
+  }
+  return false;
 }
 
 /// Bytes that `node` brings to life.
@@ -183,7 +230,8 @@ bool BranchAndBound::visitRun() {
 
 bool BranchAndBound::visitStart(int32_t node) {
   int64_t begins = bytesBegun(node);
-  if (bytes + begins > limit)
+  if (bytes + begins > limit ||
+      (problem.isFetch(node) && blocksCompute(node)))
     return false;
   double &channelFree = free[problem.channel[node]];
   double oldFree = channelFree;
