@@ -46,6 +46,12 @@ class Reports:
         self.tools.ok("zero-report", trace, "--report", page)
         return page
 
+    def of(self, tool, *flags):
+        """The report that a tool itself writes."""
+        page = self.tools.scratch / f"{tool}.html"
+        self.tools.ok(tool, *flags, "--report", page)
+        return page
+
     def both(self):
         return self.get("--layers", str(LAYERS), "--measured")
 
@@ -266,6 +272,17 @@ def many_spans(page):
     page.check()
 
 
+def of_a_tool(page, *tables):
+    """A report of real numbers: lanes with spans, memory in its colours, tables with rows."""
+    drawn = page.lanes()
+    require(drawn["lanes"] > 0 and drawn["spans"] > 10, f"drawn: {drawn}")
+    lanes, memory = page.picture("tool-lanes", "#lanes"), page.picture("tool-memory", "#memory-chart")
+    for pixels, name in ((lanes, "compute"), (lanes, "all_gather"), (memory, "parameter"), (memory, "activation")):
+        require(is_colour(pixels, page.colour(name)).sum() > 50, f"no {name} in the picture")
+    for table in tables:
+        require(page.count(f"#{table} tbody tr") > 0, f"no row in the table of {table}")
+
+
 def tables_without_script(driver, reports):
     driver.open(reports.both(), script=False)
     # The protocol cannot run script either; what the page paints tells.
@@ -308,6 +325,13 @@ def add_cases(cases, driver, reports, keep):
     add("readable with hundreds of layers, narrow", is_readable, "deep-narrow", flags=deep, width=420, height=1800)
     big = ("--layers", "126", "--ranks", "64", "--spans-per-layer", "6", "--measured")
     add("many spans", many_spans, flags=big)
+    mlp = harness.model("mlp").folder
+    train = ("zero-run", mlp / "ts_train.onnx", "--loss", "cross-entropy", "--dim", "batch=4", "--ranks", "4",
+             "--zero-stage", "3", "--data", mlp / "data.safetensors", "--steps", "2")
+    plan = ("zero-plan", "--model", "llama3-8b", "--seq", "8192", "--machine", "h100", "--ranks", "8", "--zero-stage", "3")
+    for flags, tables in ((train, ["traffic", "parameters"]), (plan, ["traffic", "exposed", "parameters"])):
+        cases.add(f"of {flags[0]}", lambda flags=flags, tables=tables:
+                  of_a_tool(Page(driver, reports.of(*flags), keep), *tables))
     cases.add("tables without script", tables_without_script, driver, reports)
 
 

@@ -39,11 +39,11 @@ function showBytes(bytes) {
   return (unit === 0 ? value.toFixed(0) : value.toFixed(Math.abs(value) >= 100 ? 1 : 2)) + ' ' + byteUnits[unit];
 }
 
-// A round distance between about `count` ticks of `range`: 1, 2 or 5 times a
-// power of ten.
-function tickStep(range, count) {
+// A round distance between about `count` ticks of `range`: one of `factors` times
+// a power of ten.
+function tickStep(range, count, factors = [1, 2, 5, 10]) {
   const rough = range / Math.max(1, count), power = 10 ** Math.floor(Math.log10(rough));
-  return power * [1, 2, 5, 10].find(factor => factor * power >= rough * 0.999);
+  return power * factors.find(factor => factor * power >= rough * 0.999);
 }
 // Labels of a time axis share one unit and show as many decimals as differ.
 function timeLabels(step, largest) {

@@ -42,7 +42,7 @@ function memoryScale(timeline, height) {
 }
 
 function drawByteAxis(context, scale, ys) {
-  const unit = 1024 ** Math.min(4, Math.floor(Math.log2(ys.most) / 10)), step = tickStep(ys.most / unit, 4) * unit;
+  const unit = 1024 ** Math.min(4, Math.floor(Math.log2(ys.most) / 10)), step = tickStep(ys.most / unit, 4, [1, 2, 2.5, 5, 10]) * unit;
   context.font = font(11);
   context.textBaseline = 'middle';
   context.textAlign = 'right';
