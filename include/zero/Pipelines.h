@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The passes of zero/Transforms and zero/Schedule in the order that makes a step
-// of one rank.
+// The passes of zero/Transforms and zero/Schedule in the order that makes a
+// step of one rank.
 //
 //===----------------------------------------------------------------------===//
 

@@ -20,9 +20,9 @@ using namespace mlir;
 using namespace mlir::zero;
 
 static constexpr std::pair<StringLiteral, ScheduleMode> kScheduleModes[] = {
-    {"none", ScheduleMode::None},       {"prefetch", ScheduleMode::Prefetch},
-    {"keep", ScheduleMode::Keep},       {"reorder", ScheduleMode::Reorder},
-    {"bucket", ScheduleMode::Bucket},   {"joint", ScheduleMode::Joint}};
+    {"none", ScheduleMode::None},     {"prefetch", ScheduleMode::Prefetch},
+    {"keep", ScheduleMode::Keep},     {"reorder", ScheduleMode::Reorder},
+    {"bucket", ScheduleMode::Bucket}, {"joint", ScheduleMode::Joint}};
 
 std::optional<ScheduleMode> zero::parseScheduleMode(StringRef name) {
   for (auto &[known, mode] : kScheduleModes)

@@ -53,7 +53,8 @@ private:
 } // namespace
 
 FailureOr<Machine> ModuleScheduler::getMachine(StringRef name) {
-  llvm::Expected<Machine> machine = loadMachine(name.empty() ? "this-cpu" : name);
+  llvm::Expected<Machine> machine =
+      loadMachine(name.empty() ? "this-cpu" : name);
   if (machine)
     return *machine;
   // no test: the text is the machine reader's, which tests it.
@@ -162,9 +163,9 @@ void runScheduler(PassTy &pass, ModuleOp module, StringRef machine,
 }
 
 struct PrefetchPass : zero::impl::ZeroPrefetchPassBase<PrefetchPass> {
-  using ZeroPrefetchPassBase::ZeroPrefetchPassBase;
   using ZeroPrefetchPassBase::numDropped, ZeroPrefetchPassBase::numMerged,
       ZeroPrefetchPassBase::numStarted;
+  using ZeroPrefetchPassBase::ZeroPrefetchPassBase;
   void fail() { signalPassFailure(); }
   void runOnOperation() override {
     SchedulerOptions options = decideNothing(memory);
@@ -175,10 +176,9 @@ struct PrefetchPass : zero::impl::ZeroPrefetchPassBase<PrefetchPass> {
 
 struct KeepGatheredPass
     : zero::impl::ZeroKeepGatheredPassBase<KeepGatheredPass> {
-  using ZeroKeepGatheredPassBase::ZeroKeepGatheredPassBase;
   using ZeroKeepGatheredPassBase::numDropped,
-      ZeroKeepGatheredPassBase::numMerged,
-      ZeroKeepGatheredPassBase::numStarted;
+      ZeroKeepGatheredPassBase::numMerged, ZeroKeepGatheredPassBase::numStarted;
+  using ZeroKeepGatheredPassBase::ZeroKeepGatheredPassBase;
   void fail() { signalPassFailure(); }
   void runOnOperation() override {
     SchedulerOptions options = decideNothing(memory);
@@ -188,9 +188,9 @@ struct KeepGatheredPass
 };
 
 struct ReorderPass : zero::impl::ZeroReorderPassBase<ReorderPass> {
-  using ZeroReorderPassBase::ZeroReorderPassBase;
   using ZeroReorderPassBase::numDropped, ZeroReorderPassBase::numMerged,
       ZeroReorderPassBase::numStarted;
+  using ZeroReorderPassBase::ZeroReorderPassBase;
   void fail() { signalPassFailure(); }
   void runOnOperation() override {
     SchedulerOptions options = decideNothing(kUnsetMemory);
@@ -200,9 +200,9 @@ struct ReorderPass : zero::impl::ZeroReorderPassBase<ReorderPass> {
 };
 
 struct SchedulePass : zero::impl::ZeroSchedulePassBase<SchedulePass> {
-  using ZeroSchedulePassBase::ZeroSchedulePassBase;
   using ZeroSchedulePassBase::numDropped, ZeroSchedulePassBase::numMerged,
       ZeroSchedulePassBase::numStarted;
+  using ZeroSchedulePassBase::ZeroSchedulePassBase;
   void fail() { signalPassFailure(); }
   void runOnOperation() override {
     SchedulerOptions options;

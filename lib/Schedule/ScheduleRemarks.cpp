@@ -115,8 +115,8 @@ void Explainer::explainDropped() {
   for (int32_t task : result.schedule.dropped) {
     const StepTask &data = graph.tasks[task];
     remark::passed(step.ops[task].front()->getLoc(), options("kept"))
-        << ("the second " + data.label + " is dropped: " +
-            formatBytes(bytesOf(task)) +
+        << ("the second " + data.label +
+            " is dropped: " + formatBytes(bytesOf(task)) +
             " stay from forward to backward and save " +
             formatSeconds(data.seconds) + " of gathering");
   }
@@ -202,9 +202,9 @@ static std::string getHelp(const StepFunction &step,
     bool isState = buffer.kind == MemoryKind::Parameter ||
                    buffer.kind == MemoryKind::OptimizerState ||
                    buffer.kind == MemoryKind::Gradient;
-    (isState                                 ? state
+    (isState                               ? state
      : buffer.kind == MemoryKind::Gathered ? gathered
-                                             : other) += buffer.bytes;
+                                           : other) += buffer.bytes;
   }
   SmallVector<StringRef> help;
   if (stage < 3)

@@ -148,7 +148,8 @@ Operation *ScheduleApplier::build(ArrayRef<int32_t> members, bool start) {
   }
   Operation *first = step.ops[members.front()].front();
   std::string name = first->getName().getStringRef().str();
-  OperationState state(builder.getFusedLoc(locs), start ? name + "_start" : name);
+  OperationState state(builder.getFusedLoc(locs),
+                       start ? name + "_start" : name);
   state.addOperands(operands);
   state.addTypes(start ? FutureType::get(builder.getContext(), types)
                        : TypeRange(types));

@@ -167,9 +167,9 @@ void StepBuilder::declareSymbols() {
 
 void StepBuilder::declareArguments() {
   for (BlockArgument arg : body.getArguments())
-    bind(arg, addBuffer(getTensorBytes(arg.getType()), MemoryKind::Input,
-                        /*resident=*/true,
-                        "input " + Twine(arg.getArgNumber())));
+    bind(arg,
+         addBuffer(getTensorBytes(arg.getType()), MemoryKind::Input,
+                   /*resident=*/true, "input " + Twine(arg.getArgNumber())));
 }
 
 /// The storage of the symbol that `value` becomes, if `op` may write it there.
@@ -290,7 +290,8 @@ void StepBuilder::addAssign(AssignOp assign) {
   int32_t target = bufferOfSymbol(assign.getSymbol());
   if (source == target)
     return;
-  int32_t task = addTask(TaskKind::Compute, /*channel=*/0, assign.getOperation());
+  int32_t task =
+      addTask(TaskKind::Compute, /*channel=*/0, assign.getOperation());
   OpWork work;
   work.bytes = 2 * getTensorBytes(assign.getValue().getType());
   step.graph.tasks[task].seconds = cost.compute(work);
@@ -322,9 +323,8 @@ struct Participants {
 } // namespace
 
 /// Ranks of axes in a row lie `stride` apart: the sizes of the axes after them.
-static FailureOr<Participants> getParticipants(Operation *op,
-                                               SymbolTable &symbols,
-                                               const CostModel &cost) {
+static FailureOr<Participants>
+getParticipants(Operation *op, SymbolTable &symbols, const CostModel &cost) {
   auto name = op->getAttrOfType<FlatSymbolRefAttr>("grid");
   auto axesAttr = op->getAttrOfType<DenseI64ArrayAttr>("axes");
   SmallVector<int64_t> axes = {0};
@@ -335,8 +335,8 @@ static FailureOr<Participants> getParticipants(Operation *op,
   if (grid)
     ranks = getRanks(grid, axes);
   if (failed(ranks))
-    return op->emitOpError() << "is over " << name
-                             << ", which is not a grid of static size";
+    return op->emitOpError()
+           << "is over " << name << ", which is not a grid of static size";
   Participants result;
   result.ranks = *ranks;
   int64_t stride = 1;
@@ -378,8 +378,8 @@ int32_t StepBuilder::reducedBuffer(Operation *op, unsigned index) {
   if (!scatters && source != kNone && !step.graph.buffers[source].resident &&
       mayOverwrite(source, op))
     return source;
-  MemoryKind kind = isTensor && stage() != 1 ? MemoryKind::Gradient
-                                             : MemoryKind::Activation;
+  MemoryKind kind =
+      isTensor && stage() != 1 ? MemoryKind::Gradient : MemoryKind::Activation;
   return addBuffer(getTensorBytes(result.getType()), kind, /*resident=*/false,
                    "a reduced gradient");
 }
@@ -488,13 +488,15 @@ void StepBuilder::addTransfer(TransferOp transfer) {
   TaskKind kind = inwards ? TaskKind::CopyIn : TaskKind::CopyOut;
   int32_t task = addTask(kind, channelOf(inwards ? "copy_in" : "copy_out"),
                          transfer.getOperation());
-  int64_t bytes = getHeldBytes(transfer, from.withMemory(Memory::Device), symbols);
+  int64_t bytes =
+      getHeldBytes(transfer, from.withMemory(Memory::Device), symbols);
   StepTask &data = step.graph.tasks[task];
   data.seconds = cost.copy(kind, bytes, disk);
   data.label = "transfer";
   read(task, bufferOf(transfer.getSource()));
-  int32_t buffer = addBuffer(getHeldBytes(transfer, to, symbols), MemoryKind::OptimizerState,
-                             /*resident=*/false, "a transferred shard");
+  int32_t buffer =
+      addBuffer(getHeldBytes(transfer, to, symbols), MemoryKind::OptimizerState,
+                /*resident=*/false, "a transferred shard");
   write(task, buffer);
   step.results[task].push_back(transfer.getResult());
   bind(transfer.getResult(), buffer);
@@ -517,7 +519,9 @@ void StepBuilder::addReturn(Operation *op) {
       isRead[buffer] = true;
   for (int32_t other = 0; other < numTasks; ++other) {
     auto &writes = step.graph.tasks[other].writes;
-    if (llvm::any_of(writes, [&](int32_t buffer) { return isRead[buffer] && !step.graph.buffers[buffer].resident; }))
+    if (llvm::any_of(writes, [&](int32_t buffer) {
+          return isRead[buffer] && !step.graph.buffers[buffer].resident;
+        }))
       continue;
     // The state is there anyway; what nobody reads need not be kept.
     int32_t done = kNone;

@@ -63,8 +63,7 @@ static Operation *getOnlyUser(Block &body, Operation *op) {
 
 /// Makes `op` a part of the kernel of its only user, where it is one.
 void StepUses::joinKernel(Operation *op) {
-  if (!isElementwise(op) ||
-      llvm::any_of(op->getOperands(), [](Value value) {
+  if (!isElementwise(op) || llvm::any_of(op->getOperands(), [](Value value) {
         return isa_and_nonnull<ReadOp, LocalOp>(value.getDefiningOp());
       }))
     return;

@@ -89,7 +89,8 @@ LogicalResult AnnotatePass::declareGrid() {
     shape->push_back(kDefaultRanks);
   }
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-  shard::GridOp::create(builder, module.getLoc(), kGridName, *shape);
+  shard::GridOp::create(builder, module.getLoc(),
+                        shape->size() == 2 ? kGrid2DName : kGridName, *shape);
   return success();
 }
 

@@ -31,7 +31,11 @@ struct Bucket {
   StringRef unit;
   SmallVector<Operation *> members;
   int64_t bytes = 0;
+  bool open = true;
 };
+
+/// What the members of a bucket have in common.
+using BucketKey = std::tuple<StringRef, StringRef, DictionaryAttr, Type, int>;
 
 class BucketPass : public zero::impl::ZeroBucketPassBase<BucketPass> {
 public:
@@ -41,10 +45,21 @@ public:
 private:
   void bucketIn(Block &body, SymbolTable &symbols);
   void closeUsedBy(Operation *op);
+  void closeGathers();
+  void close(unsigned bucket);
   void add(Operation *op, StringRef unit);
+  bool fits(const Bucket &bucket, Operation *op, int64_t size);
   void merge(Bucket &bucket);
+  void moveBehindOperands(Operation *op);
+  void moveAssigns(Operation *merged);
 
-  SmallVector<Bucket> open;
+  std::vector<Bucket> buckets;
+  llvm::DenseMap<BucketKey, unsigned> current;
+  /// By result of a member of an open bucket.
+  llvm::DenseMap<Value, unsigned> bucketOf;
+  SmallVector<unsigned> openGathers;
+  /// Positions in the block before anything was moved.
+  llvm::DenseMap<Operation *, int64_t> positions;
 };
 } // namespace
 
@@ -55,6 +70,39 @@ static bool isCollective(Operation *op) {
 static bool isAssignOnly(Operation *op) {
   return !op->use_empty() &&
          llvm::all_of(op->getUsers(), llvm::IsaPred<AssignOp>);
+}
+
+/// Whether `op` sums chunks that `reduction` has made, over replicas: both
+/// become buckets, one after the other.
+static bool follows(Operation *op, Operation *reduction) {
+  return isa<AllReduceOp>(op) && isa<ReduceScatterOp>(reduction) &&
+         op->getAttr("axes") != reduction->getAttr("axes") &&
+         llvm::all_of(op->getOperands(), [&](Value value) {
+           return value.getDefiningOp<ReduceScatterOp>();
+         });
+}
+
+/// A sum over replicas follows the bucket that makes its operands.
+void BucketPass::moveBehindOperands(Operation *op) {
+  for (Value operand : op->getOperands()) {
+    Operation *def = operand.getDefiningOp();
+    if (def && positions.lookup(def) > positions.lookup(op)) {
+      op->moveAfter(def);
+      positions[op] = positions[def];
+    }
+  }
+}
+
+/// Lets assignments that stood before the merged op follow it.
+void BucketPass::moveAssigns(Operation *merged) {
+  Operation *end = merged;
+  for (Value result : merged->getResults())
+    for (Operation *user : result.getUsers())
+      if (isa<AssignOp>(user) &&
+          positions.lookup(user) < positions.lookup(merged)) {
+        user->moveAfter(end);
+        end = user;
+      }
 }
 
 /// Replaces the members by one op: gathers of state where the first stood,
@@ -78,15 +126,11 @@ void BucketPass::merge(Bucket &bucket) {
   state.addTypes(llvm::to_vector(ValueRange(results).getTypes()));
   state.addAttributes(position->getAttrs());
   Operation *merged = builder.create(state);
-  Operation *end = merged;
-  for (auto [from, to] : llvm::zip(results, merged->getResults())) {
+  positions[merged] = positions.lookup(position);
+  for (auto [from, to] : llvm::zip(results, merged->getResults()))
     from.replaceAllUsesWith(to);
-    for (Operation *user : to.getUsers())
-      if (!atFirst && isa<AssignOp>(user) && user->isBeforeInBlock(position)) {
-        user->moveAfter(end);
-        end = user;
-      }
-  }
+  if (!atFirst)
+    moveAssigns(merged);
   remark::passed(merged->getLoc(),
                  remark::RemarkOpts::name("bucket").category("zero-bucket"))
       << ("unit '" + bucket.unit + "': " + Twine(results.size()) +
@@ -99,57 +143,83 @@ void BucketPass::merge(Bucket &bucket) {
     member->erase();
 }
 
+/// Merges what is in a bucket; those whose results its members use come first.
+void BucketPass::close(unsigned number) {
+  if (!buckets[number].open)
+    return;
+  buckets[number].open = false;
+  for (Operation *member : buckets[number].members) {
+    for (Value operand : member->getOperands())
+      if (auto it = bucketOf.find(operand); it != bucketOf.end())
+        close(it->second);
+    for (Value result : member->getResults())
+      bucketOf.erase(result);
+  }
+  moveBehindOperands(buckets[number].members.back());
+  merge(buckets[number]);
+}
+
+void BucketPass::closeGathers() {
+  for (unsigned number : openGathers)
+    close(number);
+  openGathers.clear();
+}
+
 /// Closes buckets that `op` ends: those with a result it uses, and gathers of
 /// state, which would otherwise be hoisted across it.
 void BucketPass::closeUsedBy(Operation *op) {
-  SetVector<Value> used = getUsedValues(op);
-  llvm::erase_if(open, [&](Bucket &bucket) {
-    Operation *first = bucket.members.front();
-    bool ends = llvm::any_of(bucket.members, [&](Operation *member) {
-      return llvm::any_of(member->getResults(),
-                          [&](Value v) { return used.contains(v); });
-    });
-    if (gathersState(first))
-      ends |= !isa<ReadOp, AllGatherOp>(op);
-    else
-      ends &= !(isa<AssignOp>(op) && isa<AllGatherOp>(first));
-    if (ends)
-      merge(bucket);
-    return ends;
-  });
+  for (Value value : getUsedValues(op)) {
+    auto it = bucketOf.find(value);
+    if (it == bucketOf.end())
+      continue;
+    Operation *first = buckets[it->second].members.front();
+    bool waits = isa<AssignOp>(op) && isa<AllGatherOp>(first);
+    if (!waits && !follows(op, first))
+      close(it->second);
+  }
+  if (!isa<ReadOp, AllGatherOp>(op))
+    closeGathers();
 }
 
-static bool areAlike(Operation *a, Operation *b) {
-  return a->getName() == b->getName() && a->getAttrs() == b->getAttrs() &&
-         gathersState(a) == gathersState(b);
+bool BucketPass::fits(const Bucket &bucket, Operation *op, int64_t size) {
+  if (!gathersState(op))
+    return bytes == 0 || bucket.bytes + size <= bytes;
+  // A hoisted gather's operands must exist where the first one stands.
+  return llvm::all_of(op->getOperands(), [&](Value operand) {
+    Operation *def = operand.getDefiningOp();
+    return !def ||
+           positions.lookup(def) < positions.lookup(bucket.members.front());
+  });
 }
 
 void BucketPass::add(Operation *op, StringRef unit) {
   int64_t size = getWholeBytes(op);
-  for (Bucket &bucket : open) {
-    if (bucket.unit != unit || !areAlike(bucket.members.front(), op))
-      continue;
-    bool fits = bytes == 0 || gathersState(op) || bucket.bytes + size <= bytes;
-    // A hoisted gather's operands must exist where the first one stands.
+  Type element = getLogicalType(op->getOperand(0).getType()).getElementType();
+  BucketKey key(unit, op->getName().getStringRef(), op->getAttrDictionary(),
+                element, gathersState(op));
+  auto [it, isNew] = current.try_emplace(key, buckets.size());
+  if (!isNew && buckets[it->second].open &&
+      !fits(buckets[it->second], op, size))
+    close(it->second);
+  if (isNew || !buckets[it->second].open) {
+    it->second = buckets.size();
+    buckets.push_back({unit, {}, 0});
     if (gathersState(op))
-      for (Value operand : op->getOperands())
-        if (Operation *def = operand.getDefiningOp())
-          fits &= def->isBeforeInBlock(bucket.members.front());
-    if (!fits) {
-      merge(bucket);
-      bucket = Bucket{unit, {}, 0};
-    }
-    bucket.members.push_back(op);
-    bucket.bytes += size;
-    return;
+      openGathers.push_back(it->second);
   }
-  open.push_back({unit, {op}, size});
+  Bucket &bucket = buckets[it->second];
+  bucket.members.push_back(op);
+  bucket.bytes += size;
+  for (Value result : op->getResults())
+    bucketOf[result] = it->second;
 }
 
 void BucketPass::bucketIn(Block &body, SymbolTable &symbols) {
   SmallVector<Operation *> ops;
-  for (Operation &op : body)
+  for (Operation &op : body) {
+    positions[&op] = ops.size();
     ops.push_back(&op);
+  }
   for (Operation *op : ops) {
     closeUsedBy(op);
     bool mergeable =
@@ -158,9 +228,12 @@ void BucketPass::bucketIn(Block &body, SymbolTable &symbols) {
     if (mergeable)
       add(op, getUnitOf(op, symbols));
   }
-  for (Bucket &bucket : open)
-    merge(bucket);
-  open.clear();
+  for (unsigned number = 0; number < buckets.size(); ++number)
+    close(number);
+  buckets.clear();
+  current.clear();
+  openGathers.clear();
+  positions.clear();
 }
 
 void BucketPass::runOnOperation() {

@@ -66,13 +66,29 @@ FailureOr<Partition> PartitionPass::getPartition() {
   shard::GridOp grid = *grids.begin();
   if (std::next(grids.begin()) != grids.end())
     return emitError(module.getLoc(), "has several grids, expected one");
-  if (grid.getRank() != 1)
-    return grid.emitOpError() << "has " << grid.getRank()
-                              << " axes; only grids of one axis are supported";
-  FailureOr<int64_t> ranks = getRanks(grid, {0});
-  if (failed(ranks) || *ranks < 1)
+  if (grid.getRank() > 2)
+    return grid.emitOpError()
+           << "has " << grid.getRank()
+           << " axes; expects one, or two: replicas by shards";
+  Partition partition;
+  partition.stage = stage;
+  partition.keepAdjacent = keepAdjacent;
+  partition.grid = FlatSymbolRefAttr::get(grid);
+  Builder builder(module.getContext());
+  bool hybrid = grid.getRank() == 2;
+  partition.shardAxes = builder.getDenseI64ArrayAttr(hybrid ? 1 : 0);
+  partition.allAxes =
+      hybrid ? builder.getDenseI64ArrayAttr({0, 1}) : partition.shardAxes;
+  if (hybrid)
+    partition.replicaAxes = builder.getDenseI64ArrayAttr(0);
+  FailureOr<int64_t> ranks = getRanks(grid, partition.shardAxes);
+  FailureOr<int64_t> replicas =
+      hybrid ? getRanks(grid, partition.replicaAxes) : 1;
+  if (failed(ranks) || failed(replicas) || *ranks < 1 || *replicas < 1)
     return grid.emitOpError("expects a static number of ranks");
-  return Partition{stage, keepAdjacent, FlatSymbolRefAttr::get(grid), *ranks};
+  partition.ranks = *ranks;
+  partition.replicas = *replicas;
+  return partition;
 }
 
 LogicalResult PartitionPass::checkSteps(ArrayRef<StepInfo> steps) {
@@ -94,7 +110,9 @@ void PartitionPass::shardSymbols(const Partition &partition,
     RankedTensorType whole = symbol.getLogicalType();
     if (!partition.cuts(whole))
       return;
-    Type type = ShardedType::get(whole, partition.grid);
+    Type type =
+        ShardedType::get(whole, partition.grid, /*dim=*/0, Memory::Device,
+                         partition.shardAxes.asArrayRef());
     symbol.setTypeAttr(TypeAttr::get(type));
     sharded[symbol.getSymNameAttr()] = type;
     ++numSharded;

@@ -20,10 +20,15 @@ namespace mlir::zero {
 
 /// What a partition is asked to do, and how much it did.
 struct Partition {
-  int64_t stage;
-  bool keepAdjacent;
+  int64_t stage = 0;
+  bool keepAdjacent = false;
   FlatSymbolRefAttr grid;
-  int64_t ranks;
+  /// Ranks that share one copy of the state, and copies of it: the last axis of
+  /// the grid, and the one before it (hybrid sharding) where there is one; no
+  /// `replicaAxes` otherwise.
+  int64_t ranks = 1;
+  int64_t replicas = 1;
+  DenseI64ArrayAttr shardAxes, replicaAxes, allAxes;
   int64_t numGathers = 0;
   int64_t numReductions = 0;
   int64_t numKept = 0;

@@ -178,9 +178,9 @@ void GatherInserter::gather(Unit &unit, Phase phase) {
       continue;
     builder.setInsertionPoint(position);
     auto type = cast<ShardedType>(param.read.getType());
-    auto gathered =
-        AllGatherOp::create(builder, param.read.getLoc(), type.getLogicalType(),
-                            param.read.getValue(), partition.grid);
+    auto gathered = AllGatherOp::create(
+        builder, param.read.getLoc(), type.getLogicalType(),
+        param.read.getValue(), partition.grid, partition.shardAxes);
     ++partition.numGathers;
     for (OpOperand *use : param.uses[phase])
       use->set(gathered.getResult(0));

@@ -59,11 +59,19 @@ Value UpdatePartitioner::reduce(OpBuilder &builder, ParamUpdate &update) {
   ++partition.numReductions;
   if (!partition.cuts(type))
     return AllReduceOp::create(builder, gradient.getLoc(), type, gradient,
-                               builder.getUnitAttr(), partition.grid)
+                               builder.getUnitAttr(), partition.grid,
+                               partition.allAxes)
         .getResult(0);
-  return ReduceScatterOp::create(builder, gradient.getLoc(),
-                                 getLocalType(type, partition.ranks), gradient,
-                                 builder.getUnitAttr(), partition.grid)
+  Value shard = ReduceScatterOp::create(builder, gradient.getLoc(),
+                                        getLocalType(type, partition.ranks),
+                                        gradient, builder.getUnitAttr(),
+                                        partition.grid, partition.shardAxes)
+                    .getResult(0);
+  if (!partition.replicaAxes)
+    return shard;
+  return AllReduceOp::create(builder, gradient.getLoc(), shard.getType(), shard,
+                             builder.getUnitAttr(), partition.grid,
+                             partition.replicaAxes)
       .getResult(0);
 }
 
@@ -130,7 +138,7 @@ Value UpdatePartitioner::toAssigned(OpBuilder &builder, ParamUpdate &update,
     return value;
   ++partition.numGathers;
   return AllGatherOp::create(builder, value.getLoc(), whole, value,
-                             partition.grid)
+                             partition.grid, partition.shardAxes)
       .getResult(0);
 }
 
@@ -149,9 +157,10 @@ void UpdatePartitioner::mapReads(OpBuilder &builder, ParamUpdate &update,
       if (!operand.getDefiningOp<ReadOp>() || mapping.contains(operand) ||
           getLogicalType(operand.getType()).getShape() != shape)
         continue;
-      mapping.map(operand, LocalOp::create(builder, operand.getLoc(),
-                                           getLocalTypeOf(operand), operand,
-                                           partition.grid));
+      mapping.map(operand,
+                  LocalOp::create(builder, operand.getLoc(),
+                                  getLocalTypeOf(operand), operand,
+                                  partition.grid, partition.shardAxes));
     }
 }
 
@@ -172,14 +181,13 @@ void UpdatePartitioner::moveUpdate(ParamUpdate &update) {
     mapping.map(update.gradient, reduced);
   if (cut)
     mapReads(builder, update, mapping);
-  cloneUpdate(builder, update, mapping, cut ? partition.grid : nullptr,
-              cut ? getLocalType(whole, partition.ranks) : whole);
+  cloneUpdate(builder, update, mapping, cut ? &partition : nullptr);
   for (AssignOp assign : update.assigns) {
     Value value = mapping.lookupOrDefault(assign.getValue());
     // What the update does not compute is still whole: a constant, a read.
     if (cut && value == assign.getValue())
       value = LocalOp::create(builder, assign.getLoc(), getLocalTypeOf(value),
-                              value, partition.grid);
+                              value, partition.grid, partition.shardAxes);
     value = toAssigned(builder, update, value, assign.getSymbol());
     AssignOp::create(builder, assign.getLoc(), assign.getSymbolAttr(), value);
     assign.erase();
@@ -190,36 +198,45 @@ void UpdatePartitioner::moveUpdate(ParamUpdate &update) {
 // Sums over gradients
 //===----------------------------------------------------------------------===//
 
+static Value divide(OpBuilder &builder, Value value, int64_t by) {
+  auto type = cast<RankedTensorType>(value.getType());
+  auto splat = SplatElementsAttr::get(
+      type, builder.getFloatAttr(type.getElementType(), by));
+  Value divisor = arith::ConstantOp::create(builder, value.getLoc(), splat);
+  return arith::DivFOp::create(builder, value.getLoc(), value, divisor);
+}
+
 /// The sum over values that all ranks hold whole, divided by the number of
 /// ranks so that adding up the ranks' results counts it once.
 Value UpdatePartitioner::sumReplicated(OpBuilder &builder, Operation *sum,
                                        ValueRange inputs) {
-  Location loc = sum->getLoc();
   Operation *copy = builder.clone(*sum);
   copy->setOperands(inputs);
-  auto type = cast<RankedTensorType>(copy->getResult(0).getType());
-  auto ranks = SplatElementsAttr::get(
-      type, builder.getFloatAttr(type.getElementType(), partition.ranks));
-  Value divisor = arith::ConstantOp::create(builder, loc, ranks);
-  return arith::DivFOp::create(builder, loc, copy->getResult(0), divisor);
+  return divide(builder, copy->getResult(0), partition.ranks);
 }
 
 /// Lets `partial`, this rank's part of a sum, take the place of the sum: as it
 /// is where it leaves the step, added up over the ranks for other users.
 void UpdatePartitioner::publishSum(Operation *sum, Value partial) {
   OpBuilder builder(sum);
-  Value total;
+  Value total, left;
   for (OpOperand &use :
        llvm::make_early_inc_range(sum->getResult(0).getUses())) {
     if (use.getOwner() == info.body->getTerminator()) {
-      use.set(partial);
+      // Every copy of the state has the whole sum.
+      if (!left)
+        left = partition.replicas == 1
+                   ? partial
+                   : divide(builder, partial, partition.replicas);
+      use.set(left);
       info.func.setResultAttr(use.getOperandNumber(), kAcrossAttr,
                               builder.getStringAttr("sum"));
       continue;
     }
     if (!total)
       total = AllReduceOp::create(builder, sum->getLoc(), partial.getType(),
-                                  partial, UnitAttr(), partition.grid)
+                                  partial, /*average=*/UnitAttr(),
+                                  partition.grid, partition.shardAxes)
                   .getResult(0);
     use.set(total);
   }

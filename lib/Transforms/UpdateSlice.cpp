@@ -279,7 +279,7 @@ static Type toLocal(Type type, RankedTensorType whole, RankedTensorType local) {
 
 /// The chunk of a whole tensor that enters the update beside the gradient.
 static Value makeLocal(OpBuilder &builder, Value value, Type type,
-                       FlatSymbolRefAttr grid) {
+                       const Partition &cut) {
   Operation *def = value.getDefiningOp();
   Location loc = value.getLoc();
   // What has no contents of its own is cheaper to remake than to cut.
@@ -296,25 +296,24 @@ static Value makeLocal(OpBuilder &builder, Value value, Type type,
             def->getDialect()->materializeConstant(builder, attr, type, loc))
       return constant->getResult(0);
   }
-  return LocalOp::create(builder, loc, type, value, grid);
+  return LocalOp::create(builder, loc, type, value, cut.grid, cut.shardAxes);
 }
 
 void zero::cloneUpdate(OpBuilder &builder, ParamUpdate &update,
-                       IRMapping &mapping, FlatSymbolRefAttr grid,
-                       RankedTensorType local) {
+                       IRMapping &mapping, const Partition *cut) {
   RankedTensorType whole = update.param.getLogicalType();
+  RankedTensorType local = cut ? getLocalType(whole, cut->ranks) : whole;
   SmallVector<Operation *> ops(update.ops.begin(), update.ops.end());
   llvm::sort(ops,
              [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   for (Operation *op : ops) {
     for (Value operand : getUsedValues(op)) {
-      Type type =
-          grid ? toLocal(operand.getType(), whole, local) : operand.getType();
+      Type type = toLocal(operand.getType(), whole, local);
       if (!mapping.contains(operand) && type != operand.getType())
-        mapping.map(operand, makeLocal(builder, operand, type, grid));
+        mapping.map(operand, makeLocal(builder, operand, type, *cut));
     }
     Operation *copy = builder.clone(*op, mapping);
-    if (grid)
+    if (cut)
       for (OpResult result : copy->getResults())
         result.setType(toLocal(result.getType(), whole, local));
   }

@@ -14,7 +14,7 @@
 #ifndef ZERO_LIB_TRANSFORMS_UPDATESLICE_H
 #define ZERO_LIB_TRANSFORMS_UPDATESLICE_H
 
-#include "StepInfo.h"
+#include "Partition.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace mlir::zero {
@@ -24,10 +24,10 @@ LogicalResult findUpdateSlice(ParamUpdate &update, const StepInfo &info,
                               const RankVariance &variance);
 
 /// Copies the ops of `update` at the builder's insertion point. `mapping`
-/// holds the gradient and the reads; whole tensors become `local` tensors when
-/// `grid` is set: constants are remade, other values are cut with zero.local.
+/// holds the gradient and the reads; where `cut` is set, whole tensors become
+/// chunks of it: constants are remade, other values are cut with zero.local.
 void cloneUpdate(OpBuilder &builder, ParamUpdate &update, IRMapping &mapping,
-                 FlatSymbolRefAttr grid, RankedTensorType local);
+                 const Partition *cut);
 
 } // namespace mlir::zero
 

@@ -14,6 +14,7 @@
 #include "Views.h"
 #include "zero/Transforms/Passes.h"
 #include "zero/Transforms/VerifyPlan.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace mlir::zero {
 #define GEN_PASS_DEF_ZEROVERIFYPASS
@@ -32,6 +33,8 @@ enum class Across {
   Same,          // equal on all ranks, no data in it
   Averaged,      // data of all ranks, averaged once
   AveragedShard, // the own chunk of such a value
+  Part,          // averaged over some axes of the grid, not yet over the others
+  PartShard,     // the own chunk of such a value
   Summed,        // data of all ranks, added up but not averaged
   Partial,       // a sum over the own chunk: the ranks' values add up
   Differs        // depends on one rank's data
@@ -42,7 +45,9 @@ public:
   Checker(FunctionOpInterface func, SymbolTable &symbols)
       : func(func), symbols(symbols) {}
   LogicalResult checkFutures();
+  LogicalResult checkFlights();
   LogicalResult checkReleases();
+  LogicalResult checkReleased();
   LogicalResult checkReductions();
   LogicalResult checkMemory();
 
@@ -50,12 +55,16 @@ private:
   Across get(Value value) const { return across.lookup(value); }
   Across join(Operation *op) const;
   FailureOr<Across> transfer(Operation *op);
-  FailureOr<Across> reduce(Operation *op, bool average, bool scatters);
+  FailureOr<Across> reduce(Operation *op, bool isAverage, bool scatters);
+  FailureOr<Across> average(Operation *op, Across in, bool scatters);
+  uint64_t getReducedAxes(Operation *op) const;
   LogicalResult checkAssign(AssignOp assign);
 
   FunctionOpInterface func;
   SymbolTable &symbols;
   llvm::DenseMap<Value, Across> across;
+  /// Of values that are averaged over some axes: which, as bits.
+  llvm::DenseMap<Value, uint64_t> reducedAxes;
 };
 
 class VerifyPass : public zero::impl::ZeroVerifyPassBase<VerifyPass> {
@@ -78,6 +87,61 @@ LogicalResult Checker::checkFutures() {
       op->emitOpError() << "starts a future that is awaited " << waits
                         << " times" << (others ? " and used otherwise" : "")
                         << "; expects exactly one zero.wait";
+    }
+  });
+  return failure(failed);
+}
+
+/// While a collective is in flight, the state it reads stays as it is.
+LogicalResult Checker::checkFlights() {
+  llvm::StringMap<SmallVector<AssignOp>> assigns;
+  func.walk([&](AssignOp op) { assigns[op.getSymbol()].push_back(op); });
+  bool failed = false;
+  func.walk([&](WaitOp wait) {
+    Operation *start = wait.getFuture().getDefiningOp();
+    if (!start || start->getBlock() != wait->getBlock())
+      return;
+    for (Value operand : start->getOperands()) {
+      auto read = operand.getDefiningOp<ReadOp>();
+      if (!read)
+        continue;
+      for (AssignOp assign : assigns.lookup(read.getSymbol())) {
+        if (assign->getBlock() != start->getBlock() ||
+            !start->isBeforeInBlock(assign) || !assign->isBeforeInBlock(wait))
+          continue;
+        failed = true;
+        InFlightDiagnostic diag =
+            assign.emitOpError()
+            << "assigns " << assign.getSymbolAttr()
+            << " while a collective that reads it is in flight; wait first";
+        diag.attachNote(start->getLoc()) << "it begins here";
+        diag.attachNote(wait.getLoc()) << "and is awaited here";
+      }
+    }
+  });
+  return failure(failed);
+}
+
+/// What is gathered from the state at rest dies in the step or is its result.
+LogicalResult Checker::checkReleased() {
+  bool failed = false;
+  func.walk([&](Operation *op) {
+    Operation *gather = op;
+    if (auto wait = dyn_cast<WaitOp>(op))
+      gather = wait.getFuture().getDefiningOp();
+    else if (!isa<AllGatherOp>(op))
+      return;
+    if (!gather || !gathersState(gather))
+      return;
+    for (Value value : op->getResults()) {
+      Operation *last = getLastUse(value, op->getBlock());
+      bool leaves = last && last->hasTrait<OpTrait::IsTerminator>();
+      if (leaves || llvm::any_of(value.getUsers(), llvm::IsaPred<ReleaseOp>))
+        continue;
+      failed = true;
+      op->emitOpError() << "gathers a value of type " << value.getType()
+                        << " that is never released; expects a zero.release "
+                           "after its last use (zero-release adds it)";
     }
   });
   return failure(failed);
@@ -118,9 +182,50 @@ Across Checker::join(Operation *op) const {
   return result;
 }
 
-FailureOr<Across> Checker::reduce(Operation *op, bool average, bool scatters) {
+/// The axes of a grid that `op` is over, as bits, and all of them.
+static std::pair<uint64_t, uint64_t> getAxes(Operation *op,
+                                             SymbolTable &symbols) {
+  auto name = op->getAttrOfType<FlatSymbolRefAttr>("grid");
+  auto grid = symbols.lookup<shard::GridOp>(name.getValue());
+  uint64_t axes = 0, all = 1;
+  if (auto attr = op->getAttrOfType<DenseI64ArrayAttr>("axes"))
+    for (int64_t axis : attr.asArrayRef())
+      axes |= uint64_t(1) << axis;
+  if (grid)
+    all = (uint64_t(1) << grid.getRank()) - 1;
+  return {axes ? axes : 1, all};
+}
+
+uint64_t Checker::getReducedAxes(Operation *op) const {
+  uint64_t axes = 0;
+  for (Value value : getUsedValues(op))
+    axes |= reducedAxes.lookup(value);
+  return axes;
+}
+
+/// Averaged once over each axis of the grid, in one collective or several.
+FailureOr<Across> Checker::average(Operation *op, Across in, bool scatters) {
+  auto [axes, all] = getAxes(op, symbols);
+  uint64_t before = getReducedAxes(op);
+  if (axes & before)
+    return op->emitOpError()
+           << "reduces a value of type " << op->getOperand(0).getType()
+           << " over an axis of the grid that it was reduced over before";
+  scatters |= in == Across::PartShard;
+  if ((axes | before) == all)
+    return scatters ? Across::AveragedShard : Across::Averaged;
+  for (Value result : op->getResults())
+    reducedAxes[result] = axes | before;
+  return scatters ? Across::PartShard : Across::Part;
+}
+
+FailureOr<Across> Checker::reduce(Operation *op, bool isAverage,
+                                  bool scatters) {
   Across in = join(op);
-  if (in == Across::Partial && !average)
+  // Only the ranks that share one copy of the state have the other parts.
+  auto [axes, all] = getAxes(op, symbols);
+  bool overShards = axes == (all ^ (all >> 1));
+  if (in == Across::Partial && !isAverage && overShards)
     return Across::Averaged;
   for (Value operand : op->getOperands()) {
     Across state = get(operand);
@@ -130,11 +235,11 @@ FailureOr<Across> Checker::reduce(Operation *op, bool average, bool scatters) {
              << "reduces a value of type " << operand.getType()
              << " that was reduced before; expects exactly one reduction";
   }
-  if (in == Across::Same && average)
+  if (in == Across::Same && isAverage)
     return in;
-  if (!average)
+  if (!isAverage)
     return Across::Summed;
-  return scatters ? Across::AveragedShard : Across::Averaged;
+  return average(op, in, scatters);
 }
 
 FailureOr<Across> Checker::transfer(Operation *op) {
@@ -147,6 +252,9 @@ FailureOr<Across> Checker::transfer(Operation *op) {
     return reduce(op, op->hasAttr("average"),
                   isa<ReduceScatterOp, ReduceScatterStartOp>(op));
   Across in = join(op);
+  if (in == Across::Part || in == Across::PartShard)
+    for (Value result : op->getResults())
+      reducedAxes[result] = getReducedAxes(op);
   if (isa<AllGatherOp, AllGatherStartOp>(op) && in == Across::AveragedShard)
     return Across::Averaged;
   if (isa<ElementSum>(op) && in == Across::AveragedShard)
@@ -164,6 +272,10 @@ LogicalResult Checker::checkAssign(AssignOp assign) {
   case Across::Averaged:
   case Across::AveragedShard:
     return success();
+  case Across::Part:
+  case Across::PartShard:
+    problem = "is averaged over some axes of the grid only";
+    break;
   case Across::Summed:
     problem = "is made of values added up over the ranks but not averaged";
     break;
@@ -233,7 +345,9 @@ void VerifyPass::runOnOperation() {
     Checker checker(func, symbols);
     // All of them run, so that one run reports all that is wrong.
     bool bad = failed(checker.checkFutures());
+    bad |= failed(checker.checkFlights());
     bad |= failed(checker.checkReleases());
+    bad |= failed(checker.checkReleased());
     bad |= failed(checker.checkMemory());
     if (partitioned && func.getFunctionBody().hasOneBlock())
       bad |= failed(checker.checkReductions());

@@ -44,11 +44,20 @@ llvm::SetVector<Value> zero::getViews(Value value) {
   return views;
 }
 
+/// A collective holds its operands until it is awaited.
+static Operation *getEndOfUse(Operation *user) {
+  if (!isa<AllGatherStartOp, ReduceScatterStartOp, AllReduceStartOp,
+           TransferStartOp>(user) ||
+      !user->hasOneUse())
+    return user;
+  return *user->user_begin();
+}
+
 Operation *zero::getLastUse(Value value, Block *block) {
   Operation *last = nullptr;
   for (Value view : getViews(value))
     for (Operation *user : view.getUsers()) {
-      Operation *inBlock = block->findAncestorOpInBlock(*user);
+      Operation *inBlock = block->findAncestorOpInBlock(*getEndOfUse(user));
       if (inBlock && !isa<ReleaseOp>(inBlock) &&
           (!last || last->isBeforeInBlock(inBlock)))
         last = inBlock;

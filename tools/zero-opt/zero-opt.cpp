@@ -27,19 +27,19 @@
 
 using namespace llvm;
 
-static cl::extrahelp
-    shortForms("\nThe ZeRO pipeline in short, run where --zero-stage stands "
-               "among the passes:\n\n"
-               "  --zero-stage=<0..3>  - Partition at this ZeRO stage\n"
-               "  --zero-ranks=<n>     - Number of ranks\n"
-               "  --zero-grid=<shape>  - Shape of the grid, such as 8 or 4x8\n"
-               "  --zero-bucket-bytes=<n> - Largest bucket; 0 for no limit\n"
-               "  --zero-memory=<size> - Memory budget of one rank, such as "
-               "80GiB\n"
-               "  --zero-machine=<name> - Machine preset or .json file to plan "
-               "for\n"
-               "  --zero-schedule=<mode> - none, prefetch, keep, reorder, bucket "
-               "or joint\n");
+static cl::extrahelp shortForms(
+    "\nThe ZeRO pipeline in short, run where --zero-stage stands "
+    "among the passes:\n\n"
+    "  --zero-stage=<0..3>  - Partition at this ZeRO stage\n"
+    "  --zero-ranks=<n>     - Number of ranks\n"
+    "  --zero-grid=<shape>  - Shape of the grid, such as 8 or 4x8\n"
+    "  --zero-bucket-bytes=<n> - Largest bucket; 0 for no limit\n"
+    "  --zero-memory=<size> - Memory budget of one rank, such as "
+    "80GiB\n"
+    "  --zero-machine=<name> - Machine preset or .json file to plan "
+    "for\n"
+    "  --zero-schedule=<mode> - none, prefetch, keep, reorder, bucket "
+    "or joint\n");
 
 namespace {
 /// Turns `--zero-stage=3 --zero-ranks=8` into one pipeline flag,
@@ -76,12 +76,9 @@ std::string ShortForms::readMemory(StringRef text) {
 /// Takes one flag if it is ours; its value may be the next argument.
 bool ShortForms::take(StringRef flag, ArrayRef<char *> &rest) {
   static const std::pair<StringRef, StringRef> names[] = {
-      {"zero-stage", "stage"},
-      {"zero-ranks", "ranks"},
-      {"zero-grid", "grid"},
-      {"zero-bucket-bytes", "bucket-bytes"},
-      {"zero-memory", "memory"},
-      {"zero-machine", "machine"},
+      {"zero-stage", "stage"},      {"zero-ranks", "ranks"},
+      {"zero-grid", "grid"},        {"zero-bucket-bytes", "bucket-bytes"},
+      {"zero-memory", "memory"},    {"zero-machine", "machine"},
       {"zero-schedule", "schedule"}};
   StringRef body = flag;
   if (!body.consume_front("-"))

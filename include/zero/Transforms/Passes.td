@@ -95,7 +95,12 @@ def ZeroPartitionPass : Pass<"zero-partition", "::mlir::ModuleOp"> {
   let summary = "split the training state over the ranks, one collective a tensor";
   let description = [{
     Takes a step as `zero-import --loss` or `zero-outline-state` leaves it and
-    a grid, and makes it the step of one rank:
+    a grid, and makes it the step of one rank.
+
+    On a grid of two axes, replicas by shards (hybrid sharding), the state is
+    cut over the last axis, each replica of it holding the whole: gathers and
+    `reduce_scatter` are over that axis, and an `all_reduce` of the own chunk
+    over the other one follows. Stage 0 reduces over both at once.
 
     | stage | gradients | states | parameters |
     |---|---|---|---|
@@ -147,11 +152,12 @@ def ZeroPartitionPass : Pass<"zero-partition", "::mlir::ModuleOp"> {
 def ZeroBucketPass : Pass<"zero-bucket", "::mlir::ModuleOp"> {
   let summary = "merge collectives of one unit into buckets";
   let description = [{
-    Merges collectives of one kind, over the same ranks and of the same unit,
-    into one variadic op, up to `bytes` of whole tensors each. A bucket of
-    reductions stands where its last gradient is complete. The gathers of a
-    unit in stage 3 are one bucket whatever their size, where the first stood.
-    Nothing is merged across a use of a member's result.
+    Merges collectives of one kind, over the same ranks, of one element type and
+    of the same unit, into one variadic op, up to `bytes` of whole tensors each.
+    A bucket of reductions stands where its last gradient is complete. The
+    gathers of a unit in stage 3 are one bucket whatever their size, where the
+    first stood. Nothing is merged across a use of a member's result, except
+    that sums over replicas follow the sums over shards as a bucket of their own.
 
     ```mlir
     %gb = zero.reduce_scatter %db average on @dp : (tensor<10xf32>) -> tensor<3xf32>
@@ -199,12 +205,14 @@ def ZeroVerifyPass : Pass<"zero-verify", "::mlir::ModuleOp"> {
   let description = [{
     Changes nothing and fails where a rule is broken:
 
-    - every future is awaited exactly once;
-    - nothing uses a gathered value, or a view of it, after its release, and
-      nothing releases it twice;
+    - every future is awaited exactly once, and the state that a collective
+      reads is not assigned while it is in flight;
+    - what is gathered from state at rest is released, or leaves the step;
+      nothing uses it, or a view of it, after its release, and nothing releases
+      it twice; a collective uses its operands until it is awaited;
     - what a trained parameter or a state is assigned does not depend on one
-      rank's data except through a reduction that averages, exactly once
-      (after `zero-partition`);
+      rank's data except through reductions that average, exactly once over
+      each axis of the grid (after `zero-partition`);
     - compute uses values in device memory only.
 
     In a `plan.program`:
