@@ -117,44 +117,58 @@ static Card boundCard(const Timeline &t) {
 // Where the time goes
 //===----------------------------------------------------------------------===//
 
-static void writePart(double seconds, double whole, StringRef kind,
-                      StringRef name, raw_ostream &os) {
-  if (seconds <= 0)
-    return;
-  os << "<i class=\"" << kind
-     << "\" style=\"width:" << cssPercent(100 * seconds / whole)
-     << "\" title=\"" << escapeHtml(name) << ": " << showSeconds(seconds)
-     << ", " << showPercent(100 * seconds / whole) << "\"></i>";
-}
+namespace {
+/// A stretch of the bar.
+struct StepPart {
+  std::string name, style;
+  double seconds = 0;
+};
+} // namespace
 
-/// The step as one bar: compute, then what it stood still for, then the rest.
-static void writeStepBar(const Timeline &timeline, raw_ostream &os) {
-  auto channels = summarizeChannels(timeline);
-  double whole = timeline.stepSeconds, used = 0;
-  for (const ChannelSummary &channel : channels)
-    used += channel.kind == TaskKind::Compute ? channel.busySeconds
-                                              : channel.exposedSeconds;
-  if (channels.empty() || used <= 0)
-    return;
-  whole = std::max(whole, used);
-  os << "<figure class=\"step\"><figcaption>" << escapeHtml(timeline.source)
-     << "</figcaption><div>";
-  std::string words;
-  auto part = [&](double seconds, StringRef kind, const std::string &name) {
-    writePart(seconds, whole, kind, name, os);
-    if (seconds > 5e-4 * whole) // else 0.0 %
-      words += (words.empty() ? "" : " · ") + escapeHtml(name) + " " +
-               showPercent(100 * seconds / whole);
-  };
-  for (const ChannelSummary &sum : channels) {
+/// Compute, then what it stood still for, then the rest.
+static std::vector<StepPart> partsOf(const Timeline &timeline) {
+  std::vector<StepPart> parts;
+  double used = 0;
+  for (const ChannelSummary &sum : summarizeChannels(timeline)) {
     bool computes = sum.kind == TaskKind::Compute;
     StringRef kind = taskKindName(sum.kind), channel = sum.channel;
     // "all_reduce.0" says more than its kind, "compute" as a channel does not.
-    StringRef name = channel.starts_with(kind) ? channel : kind;
-    part(computes ? sum.busySeconds : sum.exposedSeconds, ("k-" + kind).str(),
-         computes ? name.str() : ("waits for " + name).str());
+    StringRef of = channel.starts_with(kind) ? channel : kind;
+    std::string name = computes ? of.str() : ("waits for " + of).str();
+    double seconds = computes ? sum.busySeconds : sum.exposedSeconds;
+    used += seconds;
+    auto at = find_if(parts, [&](auto &part) { return part.name == name; });
+    if (at == parts.end())
+      parts.push_back({name, ("k-" + kind).str(), seconds});
+    else
+      at->seconds += seconds;
   }
-  part(whole - used > 1e-3 * whole ? whole - used : 0, "k-idle", "idle");
+  if (!parts.empty())
+    parts.push_back({"idle", "k-idle", timeline.stepSeconds - used});
+  return parts;
+}
+
+/// The step as one bar, and the same in words.
+static void writeStepBar(const Timeline &timeline, raw_ostream &os) {
+  std::vector<StepPart> parts = partsOf(timeline);
+  double whole = 0;
+  for (const StepPart &part : parts)
+    whole += std::max(part.seconds, 0.0);
+  if (whole <= 0)
+    return;
+  os << "<figure class=\"step\"><figcaption>" << escapeHtml(timeline.source)
+     << "</figcaption><div>";
+  std::string words;
+  for (const StepPart &part : parts) {
+    if (part.seconds <= 5e-4 * whole) // 0.0 %
+      continue;
+    std::string share = showPercent(100 * part.seconds / whole);
+    os << "<i class=\"" << part.style
+       << "\" style=\"width:" << cssPercent(100 * part.seconds / whole)
+       << "\" title=\"" << escapeHtml(part.name) << ": "
+       << showSeconds(part.seconds) << ", " << share << "\"></i>";
+    words += (words.empty() ? "" : " · ") + escapeHtml(part.name) + " " + share;
+  }
   os << "</div><p>" << words << "</p></figure>\n";
 }
 
