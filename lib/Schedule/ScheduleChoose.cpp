@@ -94,6 +94,8 @@ bool BucketMaker::mayJoin(int32_t node) const {
 bool BucketMaker::shouldJoin(int32_t node, double lateness) const {
   const StepTask &task = taskOf(node);
   switch (rule.kind) {
+  case BucketRule::None:
+    return false;
   case BucketRule::Unit:
     return task.unit >= 0 &&
            task.unit == problem.graph.tasks[bucket.members.front()].unit;

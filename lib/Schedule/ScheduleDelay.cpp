@@ -18,84 +18,105 @@
 using namespace mlir::zero;
 
 /// When the compute channel arrives at each step.
-static std::vector<double> findArrivals(const Schedule &schedule,
-                                        const SimulatedStep &simulated) {
-  std::vector<double> arrivals(schedule.steps.size() + 1, 0);
+static std::vector<double> findArrivals(const Placement &placement) {
+  const std::vector<ScheduleStep> &steps = placement.schedule.steps;
+  std::vector<double> arrivals(steps.size() + 1, 0);
   double now = 0;
-  for (auto [number, step] : llvm::enumerate(schedule.steps)) {
+  for (auto [number, step] : llvm::enumerate(steps)) {
     arrivals[number] = now;
-    if (step.action == ScheduleStep::Run)
-      now = simulated.tasks[step.task].end;
-    else if (step.action == ScheduleStep::Wait)
-      now = std::max(now, simulated.tasks[step.task].end);
+    if (step.action != ScheduleStep::Start)
+      now = std::max(now, placement.ends[step.task]);
   }
   arrivals.back() = now;
   return arrivals;
 }
 
-static bool bringsData(const StepTask &task) {
-  return task.kind == TaskKind::AllGather || task.kind == TaskKind::CopyIn;
-}
-
 /// By step, before which step it goes. Only times that nobody waits for change.
-static std::vector<int32_t> findPlaces(const StepGraph &graph,
-                                       const Schedule &schedule,
-                                       const SimulatedStep &simulated) {
-  std::vector<double> arrivals = findArrivals(schedule, simulated);
-  int32_t numSteps = schedule.steps.size();
+static std::vector<int32_t> findPlaces(const Problem &problem,
+                                       const Placement &placement) {
+  const std::vector<ScheduleStep> &steps = placement.schedule.steps;
+  std::vector<double> arrivals = findArrivals(placement);
+  int32_t numSteps = steps.size();
   std::vector<int32_t> places(numSteps);
-  std::vector<int32_t> waitOf(graph.tasks.size(), 0);
+  std::vector<int32_t> waitOf(problem.graph.tasks.size(), 0);
   // By channel, what the next collective there demands of those before it.
-  std::vector<double> nextStart(graph.channels.size(), arrivals.back());
-  std::vector<int32_t> nextPlace(graph.channels.size(), numSteps);
+  size_t numChannels = problem.graph.channels.size();
+  std::vector<double> nextStart(numChannels, arrivals.back());
+  std::vector<int32_t> nextPlace(numChannels, numSteps);
   for (int32_t number = numSteps - 1; number >= 0; --number) {
-    ScheduleStep step = schedule.steps[number];
+    ScheduleStep step = steps[number];
     places[number] = number;
     if (step.action == ScheduleStep::Wait)
       waitOf[step.task] = number;
     if (step.action != ScheduleStep::Start)
       continue;
-    const StepTask &task = graph.tasks[step.task];
-    const TaskTiming &timing = simulated.tasks[step.task];
-    int32_t wait = waitOf[step.task];
-    double start = timing.start;
-    if (bringsData(task)) {
-      double done = std::min(std::max(arrivals[wait], timing.end),
-                             nextStart[task.channel]);
-      start = std::max(start, done - (timing.end - timing.start));
+    int32_t node = problem.nodeOf[step.task], wait = waitOf[step.task];
+    int32_t channel = problem.channel[node];
+    double end = placement.ends[step.task];
+    double start = end - problem.seconds[node];
+    if (problem.isFetch(node)) {
+      double done = std::min(std::max(arrivals[wait], end), nextStart[channel]);
+      start = std::max(start, done - problem.seconds[node]);
       // The last step that is reached by then.
       auto after = std::upper_bound(arrivals.begin() + number,
                                     arrivals.begin() + wait + 1, start);
       int32_t latest = after - arrivals.begin() - 1;
-      places[number] = std::min(std::max(latest, number),
-                                nextPlace[task.channel]);
+      places[number] =
+          std::min(std::max(latest, number), nextPlace[channel]);
     } else {
       auto reached = std::lower_bound(arrivals.begin() + number + 1,
-                                      arrivals.begin() + wait, timing.end);
+                                      arrivals.begin() + wait, end);
       places[wait] = reached - arrivals.begin();
     }
-    nextStart[task.channel] = start;
-    nextPlace[task.channel] = places[number];
+    nextStart[channel] = start;
+    nextPlace[channel] = places[number];
   }
   return places;
 }
 
-void mlir::zero::delayStarts(const StepGraph &graph, Schedule &schedule) {
-  SimulatedStep simulated = simulate(graph, schedule);
-  std::vector<int32_t> places = findPlaces(graph, schedule, simulated);
+int64_t mlir::zero::peakBytes(const Problem &problem,
+                              const Schedule &schedule) {
+  const std::vector<StepBuffer> &buffers = problem.graph.buffers;
+  int64_t bytes = 0, peak = 0;
+  for (const StepBuffer &buffer : buffers)
+    bytes += buffer.resident ? buffer.bytes : 0;
+  for (int32_t buffer : problem.outside)
+    bytes += buffers[buffer].bytes;
+  std::vector<int32_t> usesLeft = problem.numUses;
+  peak = bytes;
+  for (ScheduleStep step : schedule.steps) {
+    int32_t node = problem.nodeOf[step.task];
+    if (step.action != ScheduleStep::Wait)
+      for (int32_t buffer : problem.uses[node])
+        if (problem.isBornBy(buffer, node))
+          bytes += buffers[buffer].bytes;
+    peak = std::max(peak, bytes);
+    if (step.action != ScheduleStep::Start)
+      for (int32_t buffer : problem.uses[node])
+        if (--usesLeft[buffer] == 0 && !buffers[buffer].resident)
+          bytes -= buffers[buffer].bytes;
+  }
+  return peak;
+}
+
+void mlir::zero::delayStarts(const Problem &problem, Placement &placement) {
+  std::vector<ScheduleStep> &steps = placement.schedule.steps;
+  std::vector<int32_t> places = findPlaces(problem, placement);
   // Before one step: what was advanced, then what was delayed, then the step.
-  std::vector<std::pair<int64_t, int32_t>> keys;
+  std::vector<std::pair<int32_t, int32_t>> keys;
   keys.reserve(places.size());
   for (auto [number, place] : llvm::enumerate(places)) {
-    int64_t rank = place < static_cast<int32_t>(number)   ? 0
+    int32_t rank = place < static_cast<int32_t>(number)   ? 0
                    : place > static_cast<int32_t>(number) ? 1
                                                           : 2;
-    keys.push_back({3 * int64_t(place) + rank, number});
+    keys.push_back({3 * place + rank, number});
   }
-  llvm::sort(keys);
-  std::vector<ScheduleStep> steps;
-  steps.reserve(keys.size());
-  for (auto [key, number] : keys)
-    steps.push_back(schedule.steps[number]);
-  schedule.steps = std::move(steps);
+  NodeLists sorted;
+  sorted.assign(3 * places.size() + 3, keys);
+  std::vector<ScheduleStep> moved;
+  moved.reserve(steps.size());
+  for (int32_t number : sorted.items)
+    moved.push_back(steps[number]);
+  steps = std::move(moved);
+  placement.peakBytes = peakBytes(problem, placement.schedule);
 }

@@ -218,6 +218,7 @@ bool BranchAndBound::visitRun() {
   begun |= self, done |= self;
   bytes += begins - ends;
   now += problem.seconds[place];
+  end[place] = now;
   steps.push_back({ScheduleStep::Run, problem.task[place++]});
   if (visit())
     return true;
@@ -297,6 +298,9 @@ Placement BranchAndBound::run() {
   placement.schedule.buckets = problem.decisions.buckets;
   placement.schedule.dropped = problem.decisions.dropped;
   placement.seconds = now;
+  placement.ends.assign(problem.graph.tasks.size(), 0);
+  for (int32_t node = 0; node != problem.numNodes; ++node)
+    placement.ends[problem.task[node]] = end[node];
   return placement;
 }
 

@@ -314,6 +314,7 @@ Placement Placer::run(llvm::ArrayRef<int32_t> targets) {
     touch(place);
     emit(ScheduleStep::Run, place);
     now += problem.seconds[place];
+    end[place] = now;
     finish(place);
   }
   bool done = runGap(numCompute, targets);
@@ -324,6 +325,9 @@ Placement Placer::run(llvm::ArrayRef<int32_t> targets) {
   result.feasible = done && bytes <= policy.limit &&
                     result.peakBytes <= policy.limit;
   result.seconds = now;
+  result.ends.assign(problem.graph.tasks.size(), 0);
+  for (int32_t node = 0; node != problem.numNodes; ++node)
+    result.ends[problem.task[node]] = end[node];
   return std::move(result);
 }
 

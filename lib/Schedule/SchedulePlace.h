@@ -80,6 +80,7 @@ struct Problem {
 private:
   void makeNodes();
   void makeDependences();
+  void countUses(llvm::ArrayRef<std::pair<int32_t, int32_t>> used);
   void makeWindows();
 };
 
@@ -106,6 +107,7 @@ struct Placement {
   Schedule schedule;
   double seconds = 0;
   int64_t peakBytes = 0;
+  std::vector<double> ends; ///< by task, if it is the first of its bucket
 };
 
 /// Most bytes alive by place if nothing overlaps: 2p for the gap before the
@@ -116,9 +118,12 @@ std::vector<int64_t> leastMemory(const Problem &problem);
 Placement place(const Problem &problem, llvm::ArrayRef<int64_t> least,
                 const PlacePolicy &policy);
 
+/// Most bytes alive while a program for `problem` runs, as `simulate` counts.
+int64_t peakBytes(const Problem &problem, const Schedule &schedule);
+
 /// Delays starts of gathers and advances waits for reductions as far as no time
-/// changes: the least memory of the same timing.
-void delayStarts(const StepGraph &graph, Schedule &schedule);
+/// changes: the least memory of the same timing. Updates the peak.
+void delayStarts(const Problem &problem, Placement &placement);
 
 //===----------------------------------------------------------------------===//
 // Decisions
@@ -135,11 +140,12 @@ std::vector<std::vector<int32_t>> otherOrders(const StepGraph &graph);
 /// How collectives are put into buckets.
 struct BucketRule {
   enum Kind : uint8_t {
+    None,
     Unit,    ///< all of a layer
     Share,   ///< until latency is less than `share` of the bucket's time
     Lateness ///< as large as makes nothing later than it has to be
   };
-  Kind kind = Unit;
+  Kind kind = None;
   double share = 0;
   int64_t bytes = 0; ///< the most
 };

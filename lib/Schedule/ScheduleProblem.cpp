@@ -120,13 +120,27 @@ void Problem::makeDependences() {
   }
   next.assign(numNodes, edges);
   previous.assign(numNodes, backEdges);
-  // A buffer counts once per node.
-  llvm::sort(used);
-  used.erase(std::unique(used.begin(), used.end()), used.end());
-  uses.assign(numNodes, used);
-  numUses.assign(numBuffers, 0);
-  for (auto [node, buffer] : used)
-    ++numUses[buffer];
+  countUses(used);
+}
+
+/// A buffer counts once per node.
+void Problem::countUses(ArrayRef<std::pair<int32_t, int32_t>> used) {
+  NodeLists all;
+  all.assign(numNodes, used);
+  numUses.assign(graph.buffers.size(), 0);
+  std::vector<int32_t> lastNode(graph.buffers.size(), -1);
+  uses.items.reserve(used.size());
+  uses.begin.reserve(numNodes + 1);
+  for (int32_t node = 0; node != numNodes; ++node) {
+    uses.begin.push_back(uses.items.size());
+    for (int32_t buffer : all[node])
+      if (lastNode[buffer] != node) {
+        lastNode[buffer] = node;
+        ++numUses[buffer];
+        uses.items.push_back(buffer);
+      }
+  }
+  uses.begin.push_back(uses.items.size());
 }
 
 /// When each collective may start and has to be complete.

@@ -24,17 +24,20 @@ static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 /// States that branch and bound may visit, and how much faster it has to be.
 static constexpr int64_t kExactStates = 60'000;
 static constexpr double kWorthwhile = 0.005;
+/// Uses of buffers that all trials together may look at.
+static constexpr int64_t kWork = 20'000'000;
 
 /// A problem with what placing it needs.
 struct Search::Variant {
   std::vector<int32_t> order;
-  bool hasRule = false;
+  size_t number = 0; ///< of the order
   BucketRule rule;
   std::shared_ptr<Problem> problem;
   std::shared_ptr<const Decisions> decisions;
   std::vector<int64_t> least;
   int64_t lowest = 0; ///< no placement needs less
   Trade fastest;      ///< without a limit
+  std::vector<Repeat> repeats;
 };
 
 Search::Search(const StepGraph &graph, const SchedulerOptions &options)
@@ -43,6 +46,7 @@ Search::Search(const StepGraph &graph, const SchedulerOptions &options)
     for (std::vector<int32_t> &order : otherOrders(graph))
       if (!llvm::is_contained(orders, order))
         orders.push_back(std::move(order));
+  bound = lowerBound(graph, options);
   costOfTrial = graph.tasks.size() + 1;
   for (const StepTask &task : graph.tasks)
     costOfTrial += task.reads.size() + task.writes.size();
@@ -68,7 +72,7 @@ Schedule Search::make(const Recipe &recipe) const {
     return *recipe.schedule;
   Problem problem(graph, *recipe.decisions);
   Placement placement = place(problem, leastMemory(problem), recipe.policy);
-  delayStarts(graph, placement.schedule);
+  delayStarts(problem, placement);
   return std::move(placement.schedule);
 }
 
@@ -79,25 +83,23 @@ Trade Search::tryOne(const Problem &problem, llvm::ArrayRef<int64_t> least,
   Trade trade{std::numeric_limits<double>::max(), kUnlimited, recipe};
   if (!placement.feasible)
     return trade;
-  delayStarts(graph, placement.schedule);
-  SimulatedStep simulated = simulate(graph, placement.schedule);
-  trade.seconds = simulated.seconds;
-  trade.peakBytes = simulated.peakBytes;
+  delayStarts(problem, placement);
+  trade.seconds = placement.seconds;
+  trade.peakBytes = placement.peakBytes;
   add(trade.seconds, trade.peakBytes, recipe);
   return trade;
 }
 
 Search::Variant Search::makeVariant(llvm::ArrayRef<int32_t> order,
-                                    const BucketRule *rule,
+                                    const BucketRule &rule,
                                     std::vector<int32_t> dropped) const {
   Variant variant;
   variant.order = order.vec();
   Decisions decisions{variant.order, {}, std::move(dropped)};
   variant.problem = std::make_shared<Problem>(graph, decisions);
-  if (rule) {
-    variant.hasRule = true;
-    variant.rule = *rule;
-    decisions.buckets = makeBuckets(*variant.problem, *rule);
+  variant.rule = rule;
+  if (rule.kind != BucketRule::None) {
+    decisions.buckets = makeBuckets(*variant.problem, rule);
     if (!decisions.buckets.empty())
       variant.problem = std::make_shared<Problem>(graph, decisions);
   }
@@ -122,17 +124,22 @@ Trade Search::tryAll(const Variant &variant, int64_t limit, bool overlap) {
   struct {
     double lead;
     bool fetchFirst, urgentFirst, lateDrains;
-  } policies[] = {{-1, false, false, false}, {0, true, false, false},
-                  {-1, false, true, false},  {0, false, false, true},
-                  {1, false, false, false},  {-1, true, true, true},
+  } policies[] = {{-1, false, true, false}, {-1, false, false, false},
+                  {0, true, false, false},  {0, false, false, true},
+                  {1, false, false, false}, {-1, true, true, true},
                   {-1, false, false, true}};
   for (auto [lead, fetchFirst, urgentFirst, lateDrains] : policies) {
-    if (trialsLeft <= 0)
-      break;
+    // With free memory only the order of reductions matters.
+    if (trialsLeft <= 0 || (limit == kUnlimited && !urgentFirst))
+      continue;
     recipe.policy.lead = lead;
     recipe.policy.fetchFirst = fetchFirst;
     recipe.policy.urgentFirst = urgentFirst;
     recipe.policy.lateDrains = lateDrains;
+    // Nothing to gain once nothing stalls for want of memory.
+    if (best.seconds <=
+        std::max(bound, variant.fastest.seconds) * (1 + kWorthwhile / 100))
+      break;
     Trade trade = tryOne(*variant.problem, variant.least, recipe);
     if (std::make_pair(trade.seconds, trade.peakBytes) <
         std::make_pair(best.seconds, best.peakBytes))
@@ -141,32 +148,51 @@ Trade Search::tryAll(const Variant &variant, int64_t limit, bool overlap) {
   return best;
 }
 
-/// Orders and buckets that are best in time or in memory.
+/// Bucket rules to try; the first is none.
+static std::vector<BucketRule> bucketRules(const SchedulerOptions &options) {
+  int64_t bytes = options.bucketBytes;
+  std::vector<BucketRule> rules = {{BucketRule::None, 0, 0}};
+  if (!options.bucket)
+    return rules;
+  for (int64_t part : {1, 4, 16, 64})
+    rules.push_back({BucketRule::Lateness, 0, bytes / part});
+  rules.push_back({BucketRule::Unit, 0, bytes});
+  rules.push_back({BucketRule::Share, 0.5, bytes});
+  rules.push_back({BucketRule::Share, 0.1, bytes});
+  return rules;
+}
+
+/// Orders and buckets, the fastest first: every order with the first rules, and
+/// the fastest and the leanest of the orders with the others.
 std::vector<Search::Variant>
 Search::findVariants(const SchedulerOptions &options) {
-  std::vector<const BucketRule *> rules = {nullptr};
-  int64_t bytes = options.bucketBytes;
-  const BucketRule allRules[] = {{BucketRule::Unit, 0, bytes},
-                                 {BucketRule::Share, 0.5, bytes},
-                                 {BucketRule::Share, 0.1, bytes},
-                                 {BucketRule::Lateness, 0, bytes},
-                                 {BucketRule::Lateness, 0, bytes / 4},
-                                 {BucketRule::Lateness, 0, bytes / 16}};
-  if (options.bucket)
-    for (const BucketRule &rule : allRules)
-      rules.push_back(&rule);
   std::vector<Variant> variants;
+  auto tryVariant = [&](size_t order, const BucketRule &rule) {
+    Variant variant = makeVariant(orders[order], rule, {});
+    if (!variant.problem->valid || (rule.kind != BucketRule::None &&
+                                    variant.decisions->buckets.empty()))
+      return;
+    variant.number = order;
+    variant.fastest = tryAll(variant, kUnlimited, options.prefetch);
+    variants.push_back(std::move(variant));
+  };
+  std::vector<BucketRule> rules = bucketRules(options);
   size_t numOrders = options.reorder ? orders.size() : 1;
+  size_t numFirst = std::min<size_t>(rules.size(), 2);
   for (size_t order = 0; order != numOrders; ++order)
-    for (const BucketRule *rule : rules) {
-      Variant variant = makeVariant(orders[order], rule, {});
-      if (!variant.problem->valid ||
-          (rule && variant.decisions->buckets.empty()))
-        continue;
-      variant.fastest = tryAll(variant, kUnlimited, options.prefetch);
-      variants.push_back(std::move(variant));
-      // The rest is chosen from the fastest and the leanest of all.
-    }
+    for (size_t rule = 0; rule != numFirst; ++rule)
+      tryVariant(order, rules[rule]);
+  auto fastest = std::min_element(
+      variants.begin(), variants.end(), [](const Variant &a, const Variant &b) {
+        return a.fastest.seconds < b.fastest.seconds;
+      });
+  auto leanest = std::min_element(
+      variants.begin(), variants.end(),
+      [](const Variant &a, const Variant &b) { return a.lowest < b.lowest; });
+  std::set<size_t> best = {size_t(0), fastest->number, leanest->number};
+  for (size_t order : best)
+    for (size_t rule = numFirst; rule != rules.size(); ++rule)
+      tryVariant(order, rules[rule]);
   llvm::stable_sort(variants, [](const Variant &a, const Variant &b) {
     return std::make_pair(a.fastest.seconds, a.lowest) <
            std::make_pair(b.fastest.seconds, b.lowest);
@@ -174,43 +200,80 @@ Search::findVariants(const SchedulerOptions &options) {
   return variants;
 }
 
+/// The fastest placement of a variant under a limit, with several parts of the
+/// memory given to gathers that stay.
+Trade Search::tryKeeping(Variant &variant, int64_t limit,
+                         const SchedulerOptions &options) {
+  Trade best = tryAll(variant, limit, options.prefetch);
+  if (!options.keepGathered)
+    return best;
+  if (variant.repeats.empty())
+    variant.repeats = findRepeats(*variant.problem);
+  std::vector<int32_t> previous;
+  for (double part : {1.0, 0.5, 0.25}) {
+    if (trialsLeft <= 0 || best.seconds <= bound * (1 + kWorthwhile / 10))
+      break;
+    int64_t keepLimit = kUnlimited;
+    if (limit != kUnlimited)
+      keepLimit = variant.lowest + part * (limit - variant.lowest);
+    std::vector<int32_t> dropped =
+        chooseDropped(variant.repeats, variant.least, keepLimit);
+    if (dropped.empty() || dropped == previous)
+      break;
+    previous = dropped;
+    Variant kept = makeVariant(variant.order, variant.rule, std::move(dropped));
+    if (!kept.problem->valid)
+      continue;
+    Trade trade = tryAll(kept, limit, options.prefetch);
+    if (trade.seconds < best.seconds)
+      best = trade;
+    if (limit == kUnlimited)
+      break;
+  }
+  return best;
+}
+
+/// Of the variants that fit, which are sorted by time: the fastest, the
+/// leanest, and one between that no other beats in both; and `last` again.
+static std::vector<size_t> pickVariants(llvm::ArrayRef<int64_t> lowest,
+                                        int64_t limit, size_t last) {
+  std::vector<size_t> best;
+  for (size_t i = 0; i != lowest.size(); ++i)
+    if (lowest[i] <= limit && (best.empty() || lowest[i] < lowest[best.back()]))
+      best.push_back(i);
+  if (best.empty())
+    return best;
+  std::vector<size_t> picked;
+  for (size_t i : {best.front(), best[best.size() / 2], best.back(), last})
+    if (lowest[i] <= limit && !llvm::is_contained(picked, i))
+      picked.push_back(i);
+  return picked;
+}
+
 /// Walks down from unlimited memory.
-void Search::walk(const Variant &variant, const SchedulerOptions &options) {
-  std::vector<Repeat> repeats;
-  if (options.keepGathered)
-    repeats = findRepeats(*variant.problem);
+void Search::descend(std::vector<Variant> &variants,
+                     const SchedulerOptions &options) {
+  std::vector<int64_t> lowest;
+  for (const Variant &variant : variants)
+    lowest.push_back(variant.lowest);
+  int64_t least = *std::min_element(lowest.begin(), lowest.end());
+  int64_t levels = std::clamp<int64_t>(trialsLeft / 24, 8, 64);
   int64_t limit = kUnlimited;
-  std::set<std::vector<int32_t>> tried;
-  while (trialsLeft > 0) {
-    Trade best = tryAll(variant, limit, options.prefetch);
-    int64_t top = std::min(limit, best.peakBytes);
-    for (double part : {1.0, 0.75, 0.5, 0.25}) {
-      if (repeats.empty() || trialsLeft <= 0)
-        break;
-      int64_t keepLimit = kUnlimited;
-      if (limit != kUnlimited)
-        keepLimit = variant.lowest + part * (limit - variant.lowest);
-      std::vector<int32_t> dropped =
-          chooseDropped(repeats, variant.least, keepLimit);
-      if (dropped.empty())
-        break;
-      Variant kept =
-          makeVariant(variant.order, variant.hasRule ? &variant.rule : nullptr,
-                      std::move(dropped));
-      if (!kept.problem->valid)
-        continue;
-      Trade trade = tryAll(kept, limit, options.prefetch);
-      if (trade.seconds < best.seconds)
+  size_t winner = 0;
+  while (trialsLeft > 0 && limit >= least) {
+    Trade best{std::numeric_limits<double>::max(), kUnlimited, {}};
+    for (size_t i : pickVariants(lowest, limit, winner)) {
+      Trade trade = tryKeeping(variants[i], limit, options);
+      if (std::make_pair(trade.seconds, trade.peakBytes) <
+          std::make_pair(best.seconds, best.peakBytes)) {
         best = trade;
-      if (limit == kUnlimited)
-        break;
+        winner = i;
+      }
     }
-    if (best.peakBytes == kUnlimited || best.peakBytes <= variant.lowest)
+    int64_t top = std::min(limit, best.peakBytes);
+    if (top == kUnlimited)
       return;
-    top = limit == kUnlimited ? best.peakBytes : std::min(limit, top);
-    limit = top - std::max<int64_t>(1, (top - variant.lowest) / 16);
-    if (limit < variant.lowest)
-      return;
+    limit = top - std::max<int64_t>(1, (top - least) / levels);
   }
 }
 
@@ -223,10 +286,9 @@ Trade Search::improveOne(const Problem &problem, const Trade &best,
         problem, limit, trade.seconds * (1 - kWorthwhile), statesLeft);
     if (!placement.feasible)
       break;
-    delayStarts(graph, placement.schedule);
-    SimulatedStep simulated = simulate(graph, placement.schedule);
-    trade.seconds = simulated.seconds;
-    trade.peakBytes = simulated.peakBytes;
+    delayStarts(problem, placement);
+    trade.seconds = placement.seconds;
+    trade.peakBytes = placement.peakBytes;
     trade.recipe.schedule =
         std::make_shared<Schedule>(std::move(placement.schedule));
     add(trade.seconds, trade.peakBytes, trade.recipe);
@@ -249,8 +311,7 @@ void Search::improve(const Variant &variant, const SchedulerOptions &options) {
       if (set >> number & 1)
         dropped.push_back(repeat.task);
     variants.push_back(
-        makeVariant(variant.order, variant.hasRule ? &variant.rule : nullptr,
-                    std::move(dropped)));
+        makeVariant(variant.order, variant.rule, std::move(dropped)));
   }
   int64_t limit = kUnlimited, statesLeft = kExactStates;
   while (statesLeft > 0) {
@@ -271,25 +332,11 @@ void Search::improve(const Variant &variant, const SchedulerOptions &options) {
   }
 }
 
-void Search::explore(const SchedulerOptions &options) {
-  trialsLeft = std::clamp<int64_t>(30'000'000 / costOfTrial, 64, 4000);
+void Search::explore(const SchedulerOptions &options, int64_t part) {
+  trialsLeft = std::clamp<int64_t>(kWork / part / costOfTrial, 48, 2000);
   std::vector<Variant> variants = findVariants(options);
-  size_t leanest = 0;
-  for (size_t i = 0; i != variants.size(); ++i)
-    if (variants[i].lowest < variants[leanest].lowest)
-      leanest = i;
-  std::vector<size_t> chosen = {0};
-  for (size_t i : {leanest, size_t(1), size_t(2)})
-    if (i < variants.size() && !llvm::is_contained(chosen, i))
-      chosen.push_back(i);
-  int64_t share = trialsLeft / chosen.size();
-  int64_t rest = trialsLeft;
-  for (size_t i : chosen) {
-    trialsLeft = share;
-    walk(variants[i], options);
-    rest -= share - trialsLeft;
-    if (options.prefetch)
-      improve(variants[i], options);
-  }
-  trialsLeft = rest;
+  descend(variants, options);
+  // Small steps only, and there the best few.
+  for (size_t i = 0; options.prefetch && i < variants.size() && i != 3; ++i)
+    improve(variants[i], options);
 }

@@ -44,9 +44,11 @@ class Search {
 public:
   Search(const StepGraph &graph, const SchedulerOptions &options);
 
-  /// Adds what the passes allowed by `options` can do together.
-  void explore(const SchedulerOptions &options);
+  /// Adds what the passes allowed by `options` can do together, with one of
+  /// `part` parts of the work.
+  void explore(const SchedulerOptions &options, int64_t part);
 
+  double getLowerBound() const { return bound; }
   const std::vector<Trade> &getFront() const { return front; }
 
   Schedule make(const Recipe &recipe) const;
@@ -57,17 +59,20 @@ private:
   void add(double seconds, int64_t peak, const Recipe &recipe);
   Trade tryOne(const Problem &problem, llvm::ArrayRef<int64_t> least,
                const Recipe &recipe);
-  Variant makeVariant(llvm::ArrayRef<int32_t> order, const BucketRule *rule,
+  Variant makeVariant(llvm::ArrayRef<int32_t> order, const BucketRule &rule,
                       std::vector<int32_t> dropped) const;
   Trade tryAll(const Variant &variant, int64_t limit, bool overlap);
   std::vector<Variant> findVariants(const SchedulerOptions &options);
-  void walk(const Variant &variant, const SchedulerOptions &options);
+  Trade tryKeeping(Variant &variant, int64_t limit,
+                   const SchedulerOptions &options);
+  void descend(std::vector<Variant> &variants, const SchedulerOptions &options);
   void improve(const Variant &variant, const SchedulerOptions &options);
   Trade improveOne(const Problem &problem, const Trade &best, int64_t limit,
                    int64_t &statesLeft);
 
   const StepGraph &graph;
   std::vector<std::vector<int32_t>> orders; ///< the first is the graph's
+  double bound = 0; ///< no schedule takes less
   int64_t costOfTrial = 0;
   int64_t trialsLeft = 0;
   std::vector<Trade> front;

@@ -68,11 +68,11 @@ ScheduleResult mlir::zero::scheduleStep(const StepGraph &graph,
     SchedulerOptions alone = options;
     for (auto other : passes)
       alone.*other = other == pass;
-    search.explore(alone);
+    search.explore(alone, 8);
     ++allowed;
   }
   if (allowed != 1)
-    search.explore(options);
+    search.explore(options, 1);
 
   const std::vector<Trade> &front = search.getFront();
   ScheduleResult result;
@@ -87,7 +87,7 @@ ScheduleResult mlir::zero::scheduleStep(const StepGraph &graph,
     chosen = std::prev(front.end());
     result.missingBytes = chosen->peakBytes - options.memoryBytes;
   }
-  result.lowerBoundSeconds = lowerBound(graph, options);
+  result.lowerBoundSeconds = search.getLowerBound();
   result.schedule = search.make(chosen->recipe);
   result.simulated = simulate(graph, result.schedule);
   describePeak(graph, result);
