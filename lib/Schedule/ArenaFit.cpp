@@ -24,6 +24,14 @@ using llvm::ArrayRef;
 
 static constexpr int64_t kInfinite = std::numeric_limits<int64_t>::max();
 
+/// The finalizer of SplitMix64.
+uint64_t arena::mixBits(uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
 //===----------------------------------------------------------------------===//
 // Sections
 //===----------------------------------------------------------------------===//
@@ -37,6 +45,8 @@ Problem arena::makeProblem(ArrayRef<LiveRange> ranges) {
   std::vector<Event> events;
   events.reserve(2 * ranges.size());
   for (auto [i, range] : llvm::enumerate(ranges)) {
+    if (range.last < range.first)
+      continue; // never alive
     events.push_back({range.first, false, i});
     events.push_back({range.last, true, i});
   }
@@ -61,7 +71,7 @@ Problem arena::makeProblem(ArrayRef<LiveRange> ranges) {
     }
     ended = event.ends;
   }
-  problem.numSections = ranges.empty() ? 0 : section + 1;
+  problem.numSections = events.empty() ? 0 : section + 1;
   return problem;
 }
 
@@ -225,8 +235,8 @@ int64_t ContainmentTree::takeBest(int32_t first, int32_t end) {
 // The skyline
 //===----------------------------------------------------------------------===//
 
-/// Rank of each item in `order`.
-static std::vector<uint32_t> rankItems(ArrayRef<Item> items, Order order) {
+std::vector<uint32_t> arena::sortItems(const Problem &problem, Order order) {
+  ArrayRef<Item> items = problem.items;
   auto key = [&](const Item &item) -> std::pair<double, double> {
     switch (order) {
     case Order::Longest:
@@ -240,7 +250,7 @@ static std::vector<uint32_t> rankItems(ArrayRef<Item> items, Order order) {
     }
     return {0, 0};
   };
-  std::vector<uint32_t> sorted(items.size()), rank(items.size());
+  std::vector<uint32_t> sorted(items.size());
   std::iota(sorted.begin(), sorted.end(), 0);
   std::vector<std::pair<double, double>> keys;
   for (const Item &item : items)
@@ -248,9 +258,7 @@ static std::vector<uint32_t> rankItems(ArrayRef<Item> items, Order order) {
   llvm::sort(sorted, [&](uint32_t a, uint32_t b) {
     return std::tie(keys[b], a) < std::tie(keys[a], b);
   });
-  for (auto [k, item] : llvm::enumerate(sorted))
-    rank[item] = k;
-  return rank;
+  return sorted;
 }
 
 namespace {
@@ -356,9 +364,13 @@ void Skyline::raise(int64_t k) {
   push(k);
 }
 
-std::vector<int64_t> arena::fitSkyline(const Problem &problem, Order order) {
+std::vector<int64_t> arena::fitSkyline(const Problem &problem,
+                                       ArrayRef<uint32_t> order) {
+  std::vector<uint32_t> rank(order.size());
+  for (auto [k, item] : llvm::enumerate(order))
+    rank[item] = k;
   std::vector<int64_t> offsets(problem.items.size(), 0);
-  ContainmentTree tree(problem.items, rankItems(problem.items, order));
+  ContainmentTree tree(problem.items, std::move(rank));
   Skyline skyline(problem.numSections);
   for (size_t placed = 0; placed < problem.items.size();) {
     int64_t k = skyline.lowest();
@@ -374,4 +386,33 @@ std::vector<int64_t> arena::fitSkyline(const Problem &problem, Order order) {
     ++placed;
   }
   return offsets;
+}
+
+std::vector<int64_t> arena::fitReordered(const Problem &problem, Order first,
+                                         int64_t goal, int64_t &effort) {
+  const int64_t costOfPass = problem.items.size() / 2 + 1;
+  std::vector<uint32_t> order = sortItems(problem, first);
+  std::vector<int64_t> best = fitSkyline(problem, order);
+  int64_t height = heightOf(problem, best);
+  std::vector<std::pair<uint64_t, uint32_t>> keys(order.size());
+  for (uint64_t round = 0; height > goal && effort > costOfPass; ++round) {
+    effort -= costOfPass;
+    for (auto [k, i] : llvm::enumerate(order)) {
+      bool sticksOut = best[i] + problem.items[i].size > goal;
+      uint64_t stays = sticksOut ? mixBits(round << 32 ^ i) % 1024 : 1024;
+      keys[k] = {k * stays, i};
+    }
+    llvm::sort(keys);
+    std::vector<uint32_t> tried;
+    for (auto [key, i] : keys)
+      tried.push_back(i);
+    std::vector<int64_t> offsets = fitSkyline(problem, tried);
+    int64_t found = heightOf(problem, offsets);
+    if (found > height)
+      continue;
+    height = found;
+    best = std::move(offsets);
+    order = std::move(tried);
+  }
+  return best;
 }

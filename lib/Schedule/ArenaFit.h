@@ -41,11 +41,25 @@ int64_t maxLoad(const Problem &problem);
 /// Which item goes first into the lowest free place.
 enum class Order { Longest, Largest, LargestArea, Widest };
 
-/// Offset per item: the lowest stretch of the skyline takes the first item in
+/// The items in that order.
+std::vector<uint32_t> sortItems(const Problem &problem, Order order);
+
+/// Offset per item: the lowest stretch of the skyline takes the first item of
 /// `order` that lies within it, or rises to its lower neighbour. O(n log n) in
 /// practice (Burke et al., "A New Placement Heuristic for the Orthogonal
 /// Stock-Cutting Problem", 2004, with time as the fixed axis).
-std::vector<int64_t> fitSkyline(const Problem &problem, Order order);
+std::vector<int64_t> fitSkyline(const Problem &problem,
+                                llvm::ArrayRef<uint32_t> order);
+
+/// The same over and over: items that stick out of `goal` move forward in the
+/// order by random shares, and what is no higher is kept (Joslin and Clements,
+/// "Squeaky Wheel Optimization", 1999). Takes the passes off `effort`, in nodes
+/// of the search.
+std::vector<int64_t> fitReordered(const Problem &problem, Order first,
+                                  int64_t goal, int64_t &effort);
+
+/// A good hash of one number.
+uint64_t mixBits(uint64_t x);
 
 /// Highest end.
 int64_t heightOf(const Problem &problem, llvm::ArrayRef<int64_t> offsets);

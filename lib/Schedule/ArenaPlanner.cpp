@@ -42,11 +42,13 @@ private:
     std::vector<uint32_t> items; // of the whole, per item of `problem`
     std::vector<int64_t> offsets;
     int64_t height = 0;
-    bool improved = false;
   };
   void makeUnits();
   void placeInOnePass();
   std::vector<Part> split() const;
+  void take(Part &part, std::vector<int64_t> offsets, const char *name);
+  void reorder(Part &part, int64_t goal, int64_t &effort);
+  void lower(Part &part, int64_t goal, int64_t effort);
   void minimise(Part &part, int64_t goal, int64_t effort);
   Verdict tryHeight(Part &part, Search &search, int64_t limit, int64_t &effort,
                     int64_t atMost);
@@ -70,7 +72,7 @@ Planner::Planner(ArrayRef<LiveRange> ranges, const ArenaOptions &options)
     : ranges(ranges), options(options) {
   std::vector<LiveRange> aligned;
   for (auto [i, range] : llvm::enumerate(ranges)) {
-    if (range.bytes == 0)
+    if (range.bytes == 0 || range.last < range.first)
       continue;
     placed.push_back(i);
     aligned.push_back(range);
@@ -97,20 +99,18 @@ int64_t Planner::goal() const {
   return bound + int64_t(double(bound) * options.worthwhileGap);
 }
 
+static constexpr Order kOrders[] = {Order::Longest, Order::Largest,
+                                    Order::LargestArea, Order::Widest};
+
 void Planner::placeInOnePass() {
-  static constexpr std::pair<Order, const char *> kOrders[] = {
-      {Order::Longest, "one pass, longest first"},
-      {Order::Largest, "one pass, largest first"},
-      {Order::LargestArea, "one pass, largest area first"},
-      {Order::Widest, "one pass, most neighbours first"}};
   height = std::numeric_limits<int64_t>::max();
-  for (auto [order, name] : kOrders) {
-    std::vector<int64_t> found = fitSkyline(problem, order);
+  method = "one pass";
+  for (Order order : kOrders) {
+    std::vector<int64_t> found = fitSkyline(problem, sortItems(problem, order));
     int64_t foundHeight = heightOf(problem, found);
     if (foundHeight < height) {
       offsets = std::move(found);
       height = foundHeight;
-      method = name;
     }
     if (height == bound)
       return;
@@ -148,41 +148,6 @@ std::vector<Planner::Part> Planner::split() const {
   return parts;
 }
 
-/// Searches below `limit`; what is found is then the part's.
-Verdict Planner::tryHeight(Part &part, Search &search, int64_t limit,
-                           int64_t &effort, int64_t atMost) {
-  int64_t slice = std::min(effort, atMost);
-  effort -= slice;
-  Verdict verdict = search.run(limit, slice);
-  effort += slice;
-  if (verdict == Verdict::Found) {
-    part.offsets = search.offsets();
-    part.height = heightOf(part.problem, part.offsets);
-    part.improved = true;
-  }
-  return verdict;
-}
-
-/// The lower bound, then by halves, then all that is left of `effort` on one
-/// unit lower.
-void Planner::minimise(Part &part, int64_t goal, int64_t effort) {
-  Search search(part.problem);
-  if (options.capacity >= 0) {
-    tryHeight(part, search, goal, effort, effort);
-    return;
-  }
-  int64_t slice = effort / 8;
-  int64_t low = bound; // lower heights are impossible, or were given up
-  for (int64_t limit = low; part.height > std::max(low, goal) && effort > 0;
-       limit = low + (part.height - 1 - low) / 2)
-    if (tryHeight(part, search, limit, effort, slice) != Verdict::Found)
-      low = limit + 1;
-  while (part.height > std::max(bound, goal) && effort > 0)
-    if (tryHeight(part, search, part.height - 1, effort, effort) ==
-        Verdict::Impossible)
-      break;
-}
-
 /// The full search is for parts of which it can look at every section.
 static bool isSearchable(const Problem &problem) {
   constexpr size_t kMaxItems = 2500;
@@ -191,6 +156,75 @@ static bool isSearchable(const Problem &problem) {
   for (const Item &item : problem.items)
     incidences += item.end - item.first;
   return problem.items.size() <= kMaxItems && incidences <= kMaxIncidences;
+}
+
+/// Keeps the lower of two placements.
+void Planner::take(Part &part, std::vector<int64_t> offsets, const char *name) {
+  int64_t height = heightOf(part.problem, offsets);
+  if (height >= part.height)
+    return;
+  part.offsets = std::move(offsets);
+  part.height = height;
+  method = name;
+}
+
+/// Searches below `limit`; what is found is then the part's.
+Verdict Planner::tryHeight(Part &part, Search &search, int64_t limit,
+                           int64_t &effort, int64_t atMost) {
+  int64_t slice = std::min(effort, atMost);
+  effort -= slice;
+  Verdict verdict = search.run(limit, slice);
+  effort += slice;
+  if (verdict == Verdict::Found)
+    take(part, search.offsets(), "search");
+  return verdict;
+}
+
+/// By halves between the goal and what is reached, first with little
+/// effort for each height, then with more; at last all that is left goes into
+/// one unit lower, which may prove that nothing is.
+void Planner::minimise(Part &part, int64_t goal, int64_t effort) {
+  Search search(part.problem);
+  int64_t possible = std::max(bound, goal); // lower: impossible or no use
+  for (int64_t slice : {effort / 64, effort / 16, effort / 4, effort}) {
+    int64_t low = possible; // lower heights are impossible or given up
+    int64_t limit = low;
+    while (part.height > low && effort > 0) {
+      Verdict verdict = tryHeight(part, search, limit, effort, slice);
+      if (verdict != Verdict::Found)
+        low = limit + 1;
+      if (verdict == Verdict::Impossible)
+        possible = low;
+      limit = low + (part.height - 1 - low) / 2;
+    }
+  }
+}
+
+/// Other orders first: they are cheap, and all there is for large parts.
+void Planner::reorder(Part &part, int64_t goal, int64_t &effort) {
+  for (Order order : kOrders) {
+    if (part.height <= goal)
+      return;
+    int64_t slice = effort / 4;
+    effort -= slice;
+    take(part, fitReordered(part.problem, order, goal, slice), "reordering");
+    effort += slice;
+  }
+}
+
+/// Below the capacity, or as low as it is worth.
+void Planner::lower(Part &part, int64_t goal, int64_t effort) {
+  bool searchable = isSearchable(part.problem);
+  int64_t slice = searchable ? effort / 8 : effort;
+  effort -= slice;
+  reorder(part, goal, slice);
+  effort += slice;
+  if (part.height <= goal || !searchable)
+    return;
+  if (options.capacity < 0)
+    return minimise(part, goal, effort);
+  Search search(part.problem);
+  tryHeight(part, search, goal, effort, effort);
 }
 
 void Planner::search() {
@@ -203,13 +237,11 @@ void Planner::search() {
   int64_t effort = options.effort / parts.size();
   int64_t reached = goal(); // no use in a part that is lower than others
   for (Part &part : parts) {
-    if (part.height > reached && isSearchable(part.problem))
-      minimise(part, reached, effort);
+    if (part.height > reached)
+      lower(part, reached, effort);
     reached = std::max(reached, part.height);
     for (auto [k, item] : llvm::enumerate(part.items))
       offsets[item] = part.offsets[k];
-    if (part.improved)
-      method = "search";
   }
   height = heightOf(problem, offsets);
 }
@@ -222,6 +254,8 @@ ArenaPlan Planner::plan() {
   ArenaPlan plan;
   plan.method = method;
   plan.offsets.assign(ranges.size(), 0);
+  for (const LiveRange &range : ranges) // also those that are never alive
+    plan.height = std::max(plan.height, range.bytes);
   int64_t padding = 0;
   for (auto [i, offset] : llvm::zip_equal(placed, offsets)) {
     int64_t bytes = ranges[i].bytes;

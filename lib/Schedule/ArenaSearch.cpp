@@ -32,7 +32,7 @@ static constexpr Strategy kStrategies[] = {
 
 /// Nodes of the first runs, and how many items a node may look at before it
 /// counts as two.
-static constexpr int64_t kFirstNodes = 2000, kLooksPerNode = 4096;
+static constexpr int64_t kFirstNodes = 2000, kLooksPerNode = 1024;
 
 /// Failed nodes remembered, and places tried for each.
 static constexpr size_t kTableSize = 1 << 18, kTableProbes = 4;

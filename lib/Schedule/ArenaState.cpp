@@ -19,14 +19,6 @@ using namespace mlir::zero::arena;
 
 static constexpr int64_t kInfinite = std::numeric_limits<int64_t>::max();
 
-/// The finalizer of SplitMix64.
-uint64_t mlir::zero::arena::mixBits(uint64_t x) {
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
 State::State(const Problem &problem)
     : problem(problem), covering(problem.numSections),
       weight(problem.numSections, 1.0) {
@@ -308,24 +300,50 @@ bool State::raiseClosed(int32_t first, int32_t end, bool &changed,
 }
 
 /// One after another from their earliest starts, the items over a section must
-/// end below the limit: so must all that start no lower than any one of them.
+/// end below the limit: below each start, what cannot lie there is wasted.
 bool State::fitsFromAbove(int32_t s, Decisions &conflict) {
   byStart.clear();
-  for (int32_t i : covering[s])
-    if (open[i])
-      byStart.push_back({start[i], i});
-  looks += covering[s].size();
-  llvm::sort(byStart);
-  int64_t sum = 0;
-  for (size_t k = byStart.size(); k-- > 0;) {
-    sum += problem.items[byStart[k].second].size;
-    if (byStart[k].first + sum <= limit)
+  int64_t highest = floor[s];
+  for (int32_t i : covering[s]) {
+    if (!open[i])
       continue;
-    for (; k < byStart.size(); ++k)
-      explainStart(byStart[k].second, conflict);
-    return fail(s);
+    byStart.push_back({start[i], i});
+    highest = std::max(highest, start[i]);
+  }
+  looks += covering[s].size();
+  // Starts are few: from the lowest up, without sorting.
+  int64_t room = slack(s) + floor[s], below = 0;
+  for (int64_t at = floor[s]; highest - below > room;) {
+    int64_t next = kInfinite;
+    int64_t sizes = 0;
+    for (auto [itemStart, i] : byStart) {
+      if (itemStart < at || itemStart > next)
+        continue;
+      sizes = itemStart < next ? problem.items[i].size
+                               : sizes + problem.items[i].size;
+      next = itemStart;
+    }
+    looks += byStart.size();
+    if (next - below > room)
+      return blameHighStarts(s, conflict);
+    below += sizes;
+    at = next + 1;
   }
   return true;
+}
+
+/// The fewest items that cannot all end below the limit.
+bool State::blameHighStarts(int32_t s, Decisions &conflict) {
+  llvm::sort(byStart);
+  int64_t sum = 0;
+  size_t k = byStart.size();
+  do {
+    --k;
+    sum += problem.items[byStart[k].second].size;
+  } while (byStart[k].first + sum <= limit);
+  for (; k < byStart.size(); ++k)
+    explainStart(byStart[k].second, conflict);
+  return fail(s);
 }
 
 bool State::propagate(int32_t first, int32_t end, Decisions &conflict) {

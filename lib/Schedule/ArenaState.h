@@ -114,6 +114,7 @@ private:
   bool raiseRun(int32_t begin, int32_t stop, int32_t first, int32_t end,
                 bool &changed, Decisions &conflict);
   bool fitsFromAbove(int32_t s, Decisions &conflict);
+  bool blameHighStarts(int32_t s, Decisions &conflict);
   bool fail(int32_t s);
 
   /// Sections to look at, each once.
@@ -146,9 +147,6 @@ private:
   std::vector<uint64_t> savedReasons;
   std::vector<std::pair<int64_t, int32_t>> byStart; // scratch
 };
-
-/// A good hash of one number.
-uint64_t mixBits(uint64_t x);
 
 } // namespace mlir::zero::arena
 

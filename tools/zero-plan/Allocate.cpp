@@ -36,7 +36,7 @@ static cl::opt<std::string>
     offsetsFile("offsets", cl::value_desc("FILE.csv"),
                 cl::desc("With --allocate: write the rows with their offsets"));
 static cl::opt<int64_t>
-    effort("effort", cl::init(1000000), cl::value_desc("nodes"),
+    effort("effort", cl::init(600000), cl::value_desc("nodes"),
            cl::desc("With --allocate: bound of the search; 0: one pass only"));
 
 namespace {

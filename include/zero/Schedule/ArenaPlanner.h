@@ -22,10 +22,11 @@
 
 namespace mlir::zero {
 
-/// A buffer to place. It lives in [first, last], in any unit of time.
+/// A buffer to place. It lives in [first, last], in any unit of time; with
+/// last < first it never does, and shares its bytes with all others.
 struct LiveRange {
   int64_t first = 0; ///< when it is first written
-  int64_t last = 0;  ///< when it is last used, inclusive; >= first
+  int64_t last = 0;  ///< when it is last used, inclusive
   int64_t bytes = 0; ///< >= 0
 };
 
@@ -36,7 +37,7 @@ struct ArenaOptions {
   /// Nodes of the search that follows the one-pass placements where they leave
   /// a gap above the lower bound; a node with many buffers counts for several.
   /// 0: one pass only.
-  int64_t effort = 20000;
+  int64_t effort = 100000;
   /// With no capacity: the search runs only for a gap of more than this.
   double worthwhileGap = 0.01;
 };
@@ -57,9 +58,9 @@ struct ArenaPlan {
 /// Most bytes alive at one time. Sizes must add up to less than 2^63.
 int64_t maxLiveBytes(llvm::ArrayRef<LiveRange> ranges);
 
-/// Places `ranges`. Deterministic: equal input gives equal offsets, on every
-/// machine. First several orders in one pass each, in O(n log n) steps for n
-/// ranges on all graphs seen; then, within `effort`, a search for a lower plan.
+/// Places `ranges`. Deterministic: equal input gives equal offsets. First
+/// several orders in one pass each, in O(n log n) steps for n ranges on all
+/// graphs seen; then, within `effort`, other orders and a search for less.
 /// Aligned sizes must add up to less than 2^63.
 ArenaPlan planArena(llvm::ArrayRef<LiveRange> ranges,
                     const ArenaOptions &options);
