@@ -27,6 +27,10 @@ def require(condition, message):
         raise Failure(message)
 
 
+def last_line(done):
+    return ((done.stderr or done.stdout).strip().splitlines()[-1:] or ["no output"])[0][:300]
+
+
 class Once:
     """Remembers a method's results by argument; concurrent callers wait for one run."""
 
@@ -63,8 +67,7 @@ class Tools:
     def ok(self, tool, *args, cwd=None):
         done = self.call(tool, *args, cwd=cwd)
         if done.returncode:
-            last = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["no output"]
-            raise Failure(f"{tool} exits {done.returncode}: {last[0][:300]}")
+            raise Failure(f"{tool} exits {done.returncode}: {last_line(done)}")
         return done
 
 
@@ -112,34 +115,47 @@ class Runner:
     """Trains a test model with zero-run, once per configuration."""
 
     def __init__(self, tools):
-        self.tools, self.runs, self.steps = tools, Once(), Once()
+        self.tools, self.runs, self.tries, self.steps = tools, Once(), Once(), Once()
 
-    def train(self, name, form, optimizer, ranks, stage, batch):
-        key = (name, form, optimizer, ranks, stage, batch)
+    def train(self, name, form, optimizer, ranks, stage, batch, *flags):
+        key = (name, form, optimizer, ranks, stage, batch, *flags)
         return self.runs.get(key, lambda: self._train(*key))
 
-    def _train(self, name, form, optimizer, ranks, stage, batch):
-        m = model(name)
-        stem = self.tools.scratch / f"{name}-{form}-{optimizer}-n{ranks}-s{stage}-b{batch}"
-        metrics, weights = stem.with_suffix(".jsonl"), stem.with_suffix(".safetensors")
-        self.tools.ok("zero-run", m.folder / f"{form}.onnx", *m.loss_flags(optimizer),
-                      "--ranks", ranks, "--zero-stage", stage, "--batch", batch, *m.dims(form, batch),
-                      "--weights", m.folder / "init.safetensors",
-                      "--data", m.folder / "data.safetensors", "--steps", m.reference["steps"],
-                      "--metrics", metrics, "--save-weights", weights)
-        return Run(metrics, weights)
+    def _train(self, *key):
+        done, run = self._call(*key)
+        if run is None:
+            raise Failure(f"zero-run exits {done.returncode}: {last_line(done)}")
+        return run
 
-    def stage3(self, name, form, ranks, batch):
-        """The IR of a step at stage 3, as zero-opt prints it."""
-        key = (name, form, ranks, batch)
+    def try_train(self, *key):
+        """The finished process, and what it left where it succeeded."""
+        return self.tries.get(key, lambda: self._call(*key))
+
+    def _call(self, name, form, optimizer, ranks, stage, batch, *flags):
+        m = model(name)
+        words = "".join(c if c.isalnum() else "-" for c in "".join(map(str, flags)))
+        stem = self.tools.scratch / f"{name}-{form}-{optimizer}-n{ranks}-s{stage}-b{batch}{words}"
+        metrics, weights = (pathlib.Path(f"{stem}.{end}") for end in ("jsonl", "safetensors"))
+        done = self.tools.call("zero-run", m.folder / f"{form}.onnx", *m.loss_flags(optimizer),
+                               "--ranks", ranks, "--zero-stage", stage, "--batch", batch, *m.dims(form, batch),
+                               "--weights", m.folder / "init.safetensors",
+                               "--data", m.folder / "data.safetensors", "--steps", m.reference["steps"],
+                               "--metrics", metrics, "--save-weights", weights, *flags)
+        return done, None if done.returncode else Run(metrics, weights)
+
+    def stage3(self, name, form, optimizer, ranks, batch):
+        """The IR of a step at stage 3, scheduled as zero-run does, as zero-opt prints it."""
+        key = (name, form, optimizer, ranks, batch)
         return self.steps.get(key, lambda: self._stage3(*key))
 
-    def _stage3(self, name, form, ranks, batch):
+    def _stage3(self, name, form, optimizer, ranks, batch):
         m = model(name)
-        step = self.tools.scratch / f"{name}-{form}-n{ranks}-b{batch}.mlir"
-        self.tools.ok("zero-import", m.folder / f"{form}.onnx", "-o", step, "--loss", m.reference["loss"],
-                      "--optimizer", "sgd", *m.dims(form, batch))
-        return self.tools.ok("zero-opt", "--zero-stage=3", f"--zero-ranks={ranks}", step).stdout
+        step = self.tools.scratch / f"{name}-{form}-{optimizer}-n{ranks}-b{batch}.mlir"
+        flags = m.loss_flags(optimizer)
+        at = flags.index("--lr") if "--lr" in flags else len(flags)
+        self.tools.ok("zero-import", m.folder / f"{form}.onnx", "-o", step, *flags[:at], *flags[at + 2:],
+                      *m.dims(form, batch))
+        return self.tools.ok("zero-opt", "--zero-stage=3", f"--zero-ranks={ranks}", "--zero-schedule=joint", step).stdout
 
 
 class Cases:

@@ -18,6 +18,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "script"))
 import bad_input  # noqa: E402
 import harness  # noqa: E402
+import schedule  # noqa: E402
 import training  # noqa: E402
 
 
@@ -31,7 +32,9 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         tools = harness.Tools(args.bin, scratch)
         cases = harness.Cases()
-        training.add_cases(cases, harness.Runner(tools))
+        runner = harness.Runner(tools)
+        training.add_cases(cases, runner)
+        schedule.add_cases(cases, runner)
         bad_input.add_cases(cases, tools)
         if args.list:
             print("\n".join(name for name, _ in cases.cases))

@@ -93,6 +93,17 @@ loadModule(const RunOptions &options, mlir::MLIRContext &context,
   return std::move(*module);
 }
 
+/// What --memory says; nothing without it.
+static std::optional<int64_t> budgetOf(const RunOptions &options) {
+  if (options.memory.empty())
+    return std::nullopt;
+  std::optional<int64_t> bytes = mlir::zero::parseByteSize(options.memory);
+  if (!bytes)
+    throw std::runtime_error("--memory '" + options.memory +
+                             "': expected a size like 24GiB or 1048576");
+  return bytes;
+}
+
 /// The bytes of the plan for an .mlir or .onnx file.
 static std::string compileModel(const RunOptions &options,
                                 const std::string &weightsFolder) {
@@ -102,6 +113,11 @@ static std::string compileModel(const RunOptions &options,
   CompileOptions compile;
   compile.stage = options.stage;
   compile.ranks = options.ranks;
+  compile.grid = options.grid;
+  compile.memoryBytes = budgetOf(options);
+  compile.machine = options.machine;
+  if (!options.schedule.empty())
+    compile.schedule = options.schedule;
   std::string bytes;
   auto module = loadModule(options, context, weightsFolder);
   if (module && !options.loss.empty()) {
@@ -116,17 +132,6 @@ static std::string compileModel(const RunOptions &options,
 static std::string folderOf(const std::string &path) {
   size_t slash = path.rfind('/');
   return slash == path.npos ? "." : path.substr(0, slash ? slash : 1);
-}
-
-/// What --memory says; nothing without it.
-static std::optional<int64_t> budgetOf(const RunOptions &options) {
-  if (options.memory.empty())
-    return std::nullopt;
-  std::optional<int64_t> bytes = mlir::zero::parseByteSize(options.memory);
-  if (!bytes)
-    throw std::runtime_error("--memory '" + options.memory +
-                             "': expected a size like 24GiB or 1048576");
-  return bytes;
 }
 
 /// Single-precision peak of one rank; nothing without --machine.
