@@ -219,8 +219,9 @@ def Plan_ProgramOp : Plan_Op<"program", [
     state is sharded over the last axis and replicated over the others.
     `window`, set by `plan-allocate`, is the most bytes of gathered parameters
     that are alive at one time. `budget` is the device memory that the program
-    was made for. `order` is a fingerprint of the collectives of each stream, in
-    order: ranks that run programs of one fingerprint cannot deadlock.
+    was made for. `order` is a fingerprint of the commands of each stream and of
+    what is done when each begins: ranks that run programs of one fingerprint
+    cannot wait for each other forever, and an edit of the order is noticed.
 
     ```mlir
     plan.program @step ranks(32) grid [4, 8] budget(80000000000) { ... }

@@ -422,7 +422,7 @@ void StepLowering::finish() {
   declared.getOperations().splice(declared.end(), emitted.getOperations());
   emitted.erase();
   if (!program.getBody().getOps<plan::CollectiveOpInterface>().empty())
-    program.setOrder(fingerprintCollectives(program));
+    program.setOrder(fingerprintOrder(program, PlanOrder(program)));
   program->setDiscardableAttr(kStageAttr, commands.getI64IntegerAttr(stage));
   if (Attribute optimizer = module->getAttr("zero.optimizer"))
     program->setDiscardableAttr("zero.optimizer", optimizer);

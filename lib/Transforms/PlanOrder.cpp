@@ -152,21 +152,33 @@ std::vector<PlanLifetime> mlir::zero::computeLifetimes(plan::ProgramOp program,
 }
 
 //===----------------------------------------------------------------------===//
-// Collectives
+// Fingerprint
 //===----------------------------------------------------------------------===//
 
-int64_t mlir::zero::fingerprintCollectives(plan::ProgramOp program) {
+static int64_t hashOf(ArrayRef<int64_t> values) {
+  ArrayRef<uint8_t> bytes(reinterpret_cast<const uint8_t *>(values.data()),
+                          values.size() * sizeof(int64_t));
+  // A positive number reads better.
+  return llvm::xxh3_64bits(bytes) >> 1;
+}
+
+int64_t mlir::zero::fingerprintOrder(plan::ProgramOp program,
+                                     const PlanOrder &order) {
   llvm::DenseMap<Operation *, int64_t> numbers;
   for (auto buffer : program.getBody().getOps<plan::BufferOp>())
     numbers.try_emplace(buffer, numbers.size());
-  // Streams are independent of each other: one list each.
-  std::map<StringRef, SmallVector<int64_t>> lists;
-  for (auto op : program.getBody().getOps<plan::CommandOpInterface>()) {
-    auto collective = dyn_cast<plan::CollectiveOpInterface>(op.getOperation());
+  // Streams are independent of each other, but for their clocks: a list each.
+  std::vector<SmallVector<int64_t>> lists(order.getStreams().size());
+  for (auto [position, command] : llvm::enumerate(order.getCommands())) {
+    Operation *op = plan::CommandOpInterface(command.op);
+    if (isa<plan::ReleaseOp>(op))
+      continue;
+    SmallVector<int64_t> &list = lists[command.stream];
+    list.push_back(llvm::xxh3_64bits(op->getName().getStringRef()));
+    llvm::append_range(list, order.getClock(position));
+    auto collective = dyn_cast<plan::CollectiveOpInterface>(op);
     if (!collective)
       continue;
-    SmallVector<int64_t> &list = lists[op.getStreamName()];
-    list.push_back(llvm::xxh3_64bits(op->getName().getStringRef()));
     llvm::append_range(list, collective.getSpannedAxes());
     llvm::append_range(list, collective.getWholeElements());
     llvm::append_range(list, collective.getChunkElements());
@@ -174,16 +186,11 @@ int64_t mlir::zero::fingerprintCollectives(plan::ProgramOp program) {
       list.push_back(numbers.lookup(getUnderlyingBuffer(value)));
     for (Value value : collective.getTargetBuffers())
       list.push_back(numbers.lookup(getUnderlyingBuffer(value)));
-    list.push_back(-1);
   }
   SmallVector<int64_t> all;
-  for (auto &[stream, list] : lists) {
-    all.push_back(llvm::xxh3_64bits(stream));
-    llvm::append_range(all, list);
+  for (auto [name, list] : llvm::zip_equal(order.getStreams(), lists)) {
+    all.push_back(llvm::xxh3_64bits(name));
+    all.push_back(hashOf(list));
   }
-  // A positive number reads better.
-  return llvm::xxh3_64bits(
-             ArrayRef(reinterpret_cast<const uint8_t *>(all.data()),
-                      all.size() * sizeof(int64_t))) >>
-         1;
+  return hashOf(all);
 }

@@ -14,9 +14,11 @@
 
 #include "dialects/Plan/Plan.h"
 #include "dialects/Zero/Zero.h"
+#include "zero/Cost/CostModel.h"
 #include "zero/InitAll.h"
 #include "zero/Lowering/Kernels.h"
 #include "zero/Lowering/Plan.h"
+#include "zero/Lowering/PlanTimeline.h"
 #include "zero/Pipelines.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
@@ -43,6 +45,10 @@ OwningOpRef<ModuleOp> zero_tools::parseModule(const std::string &path,
   return parseSourceFile<ModuleOp>(path, ParserConfig(&context));
 }
 
+//===----------------------------------------------------------------------===//
+// Phases
+//===----------------------------------------------------------------------===//
+
 /// Fails when the module is partitioned otherwise than asked.
 static LogicalResult checkPartition(ModuleOp module,
                                     const CompileOptions &options) {
@@ -51,11 +57,18 @@ static LogicalResult checkPartition(ModuleOp module,
     return module.emitError()
            << "is partitioned for ZeRO stage " << stage.getInt()
            << ", asked for stage " << *options.stage;
-  for (auto grid : module.getOps<shard::GridOp>())
-    if (options.ranks && grid.getShape().size() == 1 &&
-        grid.getShape().front() != *options.ranks)
-      return module.emitError() << "is for " << grid.getShape().front()
-                                << " ranks, asked for " << *options.ranks;
+  for (auto grid : module.getOps<shard::GridOp>()) {
+    if (options.ranks &&
+        ShapedType::getNumElements(grid.getShape()) != *options.ranks)
+      return module.emitError()
+             << "is for " << ShapedType::getNumElements(grid.getShape())
+             << " ranks, asked for " << *options.ranks;
+    if (!options.grid.empty() &&
+        grid.getShape() != ArrayRef<int64_t>(options.grid))
+      return module.emitError()
+             << "is for a grid of [" << grid.getShape() << "], asked for ["
+             << ArrayRef<int64_t>(options.grid) << "]";
+  }
   return success();
 }
 
@@ -64,17 +77,54 @@ static int64_t defaultRanks(ModuleOp module) {
   return module.getOps<shard::GridOp>().empty() ? 1 : zero::kUnsetRanks;
 }
 
-static LogicalResult runPhases(ModuleOp module, const CompileOptions &options) {
-  if (options.trainStep &&
-      failed(train::buildTrainStep(module, *options.trainStep)))
+/// What the ZeRO passes are asked for; `memory` in bytes, negative for no
+/// limit.
+static FailureOr<zero::ZeroOptions>
+zeroOptions(ModuleOp module, const CompileOptions &options, int64_t memory) {
+  std::string name = options.schedule.value_or("joint");
+  std::optional<zero::ScheduleMode> mode = zero::parseScheduleMode(name);
+  if (!mode)
+    return module.emitError()
+           << "unknown schedule '" << name
+           << "', expected none, prefetch, keep, reorder, bucket or joint";
+  zero::ZeroOptions result;
+  zero::setScheduleMode(result, *mode);
+  result.stage = options.stage.value_or(0);
+  result.grid.assign(options.grid.begin(), options.grid.end());
+  result.ranks = !options.grid.empty()
+                     ? zero::kUnsetRanks
+                     : options.ranks.value_or(defaultRanks(module));
+  result.memoryBytes = memory < 0 ? zero::kUnsetMemory : memory;
+  result.machine = options.machine;
+  return result;
+}
+
+/// For a module that is partitioned already.
+static zero::ZeroSchedulePassOptions
+scheduleOnly(const zero::ZeroOptions &options) {
+  zero::ZeroSchedulePassOptions result;
+  result.memory = options.memoryBytes;
+  result.machine = options.machine;
+  result.prefetch = options.prefetch;
+  result.keepGathered = options.keepGathered;
+  result.reorder = options.reorder;
+  result.bucket = options.bucket;
+  return result;
+}
+
+/// From a step to an allocated program, in place.
+static LogicalResult runPhases(ModuleOp module, const CompileOptions &options,
+                               int64_t memory) {
+  FailureOr<zero::ZeroOptions> zeroPasses =
+      zeroOptions(module, options, memory);
+  if (failed(zeroPasses))
     return failure();
   PassManager passes(module.getContext());
   if (!module->hasAttr("zero.stage")) {
-    zero::ZeroOptions zeroOptions;
-    zeroOptions.stage = options.stage.value_or(0);
-    zeroOptions.ranks = options.ranks.value_or(defaultRanks(module));
-    zero::buildZeroPipeline(passes, zeroOptions);
+    zero::buildZeroPipeline(passes, *zeroPasses);
   } else {
+    if (options.schedule && zeroPasses->schedule)
+      passes.addPass(zero::createZeroSchedulePass(scheduleOnly(*zeroPasses)));
     // Somebody else's partition, or one that was edited: checked as ours is.
     passes.addPass(zero::createZeroVerifyPass());
   }
@@ -92,15 +142,107 @@ static FailureOr<zero::KernelTarget> kernelTarget(ModuleOp module,
          << "unknown target '" << target << "', expected host or host:CPU";
 }
 
+static FailureOr<zero::Machine> machineOf(ModuleOp module, StringRef name) {
+  llvm::Expected<zero::Machine> machine =
+      zero::loadMachine(name.empty() ? "this-cpu" : name);
+  if (machine)
+    return *machine;
+  return module.emitError() << llvm::toString(machine.takeError());
+}
+
+//===----------------------------------------------------------------------===//
+// Budget
+//===----------------------------------------------------------------------===//
+
+/// The device arena of a planned module.
+static plan::ArenaOp deviceArena(ModuleOp module) {
+  for (auto program : module.getOps<plan::ProgramOp>())
+    for (auto arena : program.getBody().getOps<plan::ArenaOp>())
+      if (arena.getSpace() == plan::Space::Device)
+        return arena;
+  return {};
+}
+
+/// Makes the schedule again for less, until the arena fits.
+static FailureOr<OwningOpRef<ModuleOp>>
+shrinkToBudget(ModuleOp module, const CompileOptions &options, int64_t budget) {
+  OwningOpRef<ModuleOp> smallest;
+  for (int64_t asked = budget; asked > 0;) {
+    OwningOpRef<ModuleOp> attempt(module.clone());
+    bool first = !smallest;
+    {
+      // Later attempts fail for less than the user's budget: not his error.
+      ScopedDiagnosticHandler quiet(
+          module.getContext(), [&](Diagnostic &) { return success(!first); });
+      if (failed(runPhases(*attempt, options, asked))) {
+        if (first)
+          return failure();
+        break;
+      }
+    }
+    int64_t height = deviceArena(*attempt).getBytes().value_or(0);
+    if (height <= budget)
+      return attempt;
+    if (first ||
+        height < static_cast<int64_t>(*deviceArena(*smallest).getBytes()))
+      smallest = attempt->clone();
+    auto planned =
+        (*attempt)->getAttrOfType<IntegerAttr>(zero::kPlannedPeakAttr);
+    if (!planned)
+      break;
+    asked = std::min(asked, planned.getInt()) - 1;
+  }
+  auto program = *smallest->getOps<plan::ProgramOp>().begin();
+  return module.emitError() << zero::describeMissingMemory(program, budget);
+}
+
+FailureOr<OwningOpRef<ModuleOp>>
+zero_tools::compileWithinBudget(ModuleOp module,
+                                const CompileOptions &options) {
+  FailureOr<zero::Machine> machine = machineOf(module, options.machine);
+  if (failed(machine) || failed(checkPartition(module, options)))
+    return failure();
+  int64_t budget = -1;
+  if (options.memoryBytes)
+    budget = *options.memoryBytes;
+  else if (!options.machine.empty())
+    budget = machine->memoryBytes - machine->reservedBytes;
+  if (options.trainStep &&
+      failed(train::buildTrainStep(module, *options.trainStep)))
+    return failure();
+  if (budget < 0) {
+    if (failed(runPhases(module, options, budget)))
+      return failure();
+    return OwningOpRef<ModuleOp>(module.clone());
+  }
+  FailureOr<OwningOpRef<ModuleOp>> planned =
+      shrinkToBudget(module, options, budget);
+  if (succeeded(planned))
+    for (auto program : (*planned)->getOps<plan::ProgramOp>())
+      program.setBudget(budget);
+  return planned;
+}
+
 LogicalResult zero_tools::compileToZplan(ModuleOp module,
                                          const CompileOptions &options,
                                          std::string &bytes) {
   FailureOr<zero::KernelTarget> target = kernelTarget(module, options.target);
-  if (failed(target) || failed(checkPartition(module, options)) ||
-      failed(runPhases(module, options)))
+  if (failed(target))
     return failure();
-  return zero::writeZplan(module, *target, bytes);
+  FailureOr<OwningOpRef<ModuleOp>> planned =
+      compileWithinBudget(module, options);
+  if (failed(planned))
+    return failure();
+  FailureOr<zero::Machine> machine = machineOf(module, options.machine);
+  if (failed(machine))
+    return failure();
+  zero::CostModel cost(std::move(*machine));
+  return zero::writeZplan(**planned, *target, bytes, &cost);
 }
+
+//===----------------------------------------------------------------------===//
+// Diagnostics
+//===----------------------------------------------------------------------===//
 
 /// The place in a file; the importer numbers an ONNX file's nodes as lines.
 static std::string describeFile(FileLineColLoc location, bool named) {

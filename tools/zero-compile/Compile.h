@@ -23,6 +23,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace zero_tools {
 
@@ -31,6 +32,17 @@ struct CompileOptions {
   std::optional<mlir::train::TrainStepOptions> trainStep;
   /// Absent: as the module says if it is partitioned, else stage 0 on one rank.
   std::optional<int64_t> stage, ranks;
+  /// Shape of a grid instead of a number of ranks; empty: none.
+  std::vector<int64_t> grid;
+  /// Most bytes of a rank's device memory; absent: what `machine` has, no limit
+  /// if that is empty.
+  std::optional<int64_t> memoryBytes;
+  /// The machine whose times the schedule is made for: a preset or a .json
+  /// file. Empty: this-cpu.
+  std::string machine;
+  /// What is scheduled: "none", "prefetch", "keep", "reorder", "bucket" or
+  /// "joint". Absent: joint, or nothing if the module is partitioned already.
+  std::optional<std::string> schedule;
   /// "host" (this machine) or "host:CPU" with LLVM's name of a processor.
   std::string target = "host";
 };
@@ -41,6 +53,14 @@ void prepareContext(mlir::MLIRContext &context);
 /// Parses an .mlir or bytecode file.
 mlir::OwningOpRef<mlir::ModuleOp> parseModule(const std::string &path,
                                               mlir::MLIRContext &context);
+
+/// The plan of `module`, which is consumed: a module with one `plan.program`
+/// and its kernels. Its device arena is within the budget: since the schedule
+/// counts bytes without the gaps between buffers, it is made again for less
+/// until its arena fits. A larger budget never gives a slower plan. On failure
+/// an error has been emitted, which says how many bytes are missing.
+mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
+compileWithinBudget(mlir::ModuleOp module, const CompileOptions &options);
 
 /// Compiles `module`, which is consumed, to the bytes of a .zplan. On failure
 /// an error has been emitted.

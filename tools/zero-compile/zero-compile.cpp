@@ -15,6 +15,8 @@
 #include "../zero-run/Flags.h"
 #include "dialects/Zero/Zero.h"
 #include "runtime/io/Files.h"
+#include "zero/Cost/Machine.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <cstdio>
 #include <filesystem>
@@ -30,10 +32,45 @@ commands, arena sizes and machine code, for zero-run.
 
 namespace {
 struct Arguments {
-  std::string input, output;
+  std::string input, output, emit = "zplan", grid, memory, schedule;
   CompileOptions compile;
 };
 } // namespace
+
+/// "4x8" as the sizes of the axes.
+static std::vector<int64_t> parseGrid(const std::string &text) {
+  llvm::SmallVector<llvm::StringRef> parts;
+  llvm::StringRef(text).split(parts, 'x');
+  std::vector<int64_t> grid;
+  int64_t ranks = 1;
+  for (llvm::StringRef part : parts) {
+    int64_t size = 0;
+    if (part.getAsInteger(10, size) || size < 1 || size > 1024 / ranks)
+      throw FlagError("--zero-grid '" + text +
+                      "': expected sizes like 4x8, of 1024 ranks at most");
+    ranks *= size;
+    grid.push_back(size);
+  }
+  return grid;
+}
+
+/// The flags whose text has a form of its own.
+static void readPlanFlags(Arguments &arguments) {
+  CompileOptions &compile = arguments.compile;
+  if (!arguments.grid.empty()) {
+    if (compile.ranks)
+      throw FlagError("give --zero-grid or --ranks, not both");
+    compile.grid = parseGrid(arguments.grid);
+  }
+  if (!arguments.memory.empty()) {
+    compile.memoryBytes = mlir::zero::parseByteSize(arguments.memory);
+    if (!compile.memoryBytes || *compile.memoryBytes < 1)
+      throw FlagError("--memory '" + arguments.memory +
+                      "': expected a size like 24GiB or 1048576");
+  }
+  if (!arguments.schedule.empty())
+    compile.schedule = arguments.schedule;
+}
 
 static std::optional<Arguments> parse(int argc, char **argv) {
   Arguments arguments;
@@ -43,6 +80,19 @@ static std::optional<Arguments> parse(int argc, char **argv) {
                 "ZeRO stage 0 to 3 (default 0, or the module's)");
   flags.integer("--ranks", &arguments.compile.ranks, 1, 1024, "N",
                 "number of ranks (default 1, or the module's)");
+  flags.text("--zero-grid", &arguments.grid, "RxS",
+             "grid of ranks instead of --ranks: sharded over S, replicated "
+             "over R");
+  flags.text("--memory", &arguments.memory, "SIZE",
+             "device memory of a rank that the plan keeps to, like 24GiB");
+  flags.text("--machine", &arguments.compile.machine, "NAME",
+             "the machine to plan for, a preset or a .json file; also gives "
+             "the budget unless --memory does (default this-cpu, no budget)");
+  flags.text("--zero-schedule", &arguments.schedule, "WHAT",
+             "none, prefetch, keep, reorder, bucket or joint (default joint, "
+             "or as the module is)");
+  flags.text("--emit", &arguments.emit, "FORM",
+             "zplan (default) or plan: the program as MLIR");
   flags.text("--target", &arguments.compile.target, "TARGET",
              "host (this machine, default) or host:CPU");
   auto inputs = flags.parse(argc, argv);
@@ -56,7 +106,10 @@ static std::optional<Arguments> parse(int argc, char **argv) {
     throw FlagError("-o is missing: the file to write");
   if (!arguments.compile.target.compare(0, 4, "cuda"))
     throw FlagError("not available yet: --target " + arguments.compile.target);
+  if (arguments.emit != "zplan" && arguments.emit != "plan")
+    throw FlagError("--emit '" + arguments.emit + "': expected zplan or plan");
   arguments.input = inputs->front();
+  readPlanFlags(arguments);
   return arguments;
 }
 
@@ -78,17 +131,31 @@ static void moveWeightPaths(mlir::ModuleOp module, const Arguments &arguments) {
   });
 }
 
+/// The bytes of the output file.
+static llvm::LogicalResult
+compile(mlir::ModuleOp module, const Arguments &arguments, std::string &bytes) {
+  if (arguments.emit == "zplan")
+    return compileToZplan(module, arguments.compile, bytes);
+  auto planned = compileWithinBudget(module, arguments.compile);
+  if (failed(planned))
+    return llvm::failure();
+  llvm::raw_string_ostream os(bytes);
+  (*planned)->print(os);
+  os << "\n";
+  return llvm::success();
+}
+
 static void run(const Arguments &arguments) {
   zrt::MappedFile readable(arguments.input);
   zrt::refuseOverwrite(arguments.output, {arguments.input});
   mlir::MLIRContext context;
   prepareContext(context);
   OneLineErrors errors(context, "zero-compile", arguments.input);
-  std::string bytes;
   auto module = parseModule(arguments.input, context);
   if (module)
     moveWeightPaths(*module, arguments);
-  if (!module || failed(compileToZplan(*module, arguments.compile, bytes)))
+  std::string bytes;
+  if (!module || failed(compile(*module, arguments, bytes)))
     throw std::runtime_error(errors.error());
   zrt::AtomicFile file(arguments.output);
   file.write(bytes);

@@ -43,6 +43,11 @@ double predictSeconds(plan::CommandOpInterface command, const CostModel &cost);
 /// compute comes to another command. Deterministic.
 Timeline predictTimeline(plan::ProgramOp program, const CostModel &cost);
 
+/// Why the device arena of `program` is larger than `budget` bytes, in one line:
+/// how many bytes are missing, the largest tensors alive at the peak, and what
+/// would help.
+std::string describeMissingMemory(plan::ProgramOp program, int64_t budget);
+
 } // namespace mlir::zero
 
 #endif // ZERO_LOWERING_PLANTIMELINE_H

@@ -223,7 +223,8 @@ def ZeroVerifyPass : Pass<"zero-verify", "::mlir::ModuleOp"> {
       begins, by their stream or by events;
     - nothing is read before it is written or after its release;
     - buffers that live at the same time share no byte;
-    - collectives have the order that the program was made with;
+    - commands, and so collectives, have the order that the program was made
+      with;
     - the device arena is within the budget.
   }];
 }

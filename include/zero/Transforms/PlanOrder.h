@@ -84,9 +84,10 @@ bool livesForever(plan::Kind kind);
 std::vector<PlanLifetime> computeLifetimes(plan::ProgramOp program,
                                            const PlanOrder &order);
 
-/// A fingerprint of the collectives of each stream, in order. Ranks whose
-/// programs differ in it would wait for each other forever.
-int64_t fingerprintCollectives(plan::ProgramOp program);
+/// A fingerprint of what each stream does, in order, and of what is done when
+/// each command begins. Ranks whose programs differ in it may wait for each
+/// other forever.
+int64_t fingerprintOrder(plan::ProgramOp program, const PlanOrder &order);
 
 } // namespace mlir::zero
 

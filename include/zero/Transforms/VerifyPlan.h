@@ -25,8 +25,8 @@ namespace mlir::zero {
 ///  - no value is read before it is written or after `plan.release`;
 ///  - buffers that live at the same time share no byte, and a buffer's bytes go
 ///    to another one only when its users are done;
-///  - each communicator (axes of a stream) has one order of collectives, that
-///    of the program's fingerprint where it has one;
+///  - streams and events order the commands, and with them the collectives of
+///    each communicator, as the program's fingerprint says where it has one;
 ///  - the device arena is within the program's budget, where it has one.
 /// Buffers without offsets are not checked for overlap. Takes
 /// O(n (streams + log n)) time for n commands and buffers.

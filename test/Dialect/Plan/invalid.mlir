@@ -261,3 +261,36 @@ plan.program @p ranks(1) {
   // expected-error @+1 {{copies 'memref<4xf32>' to 'memref<2xf32>'}}
   plan.copy %0 -> %1 : memref<4xf32> -> memref<2xf32>
 }
+
+// -----
+
+// expected-error @+1 {{has a grid of [2, 4] for 4 ranks; its axes must multiply to them}}
+plan.program @p ranks(4) grid [2, 4] {
+}
+
+// -----
+
+plan.program @p ranks(8) grid [2, 4] {
+  %dev = plan.arena device bytes(64)
+  %0 = plan.buffer %dev[0] activation : memref<4xf32>
+  // expected-error @+1 {{spans axes [2] of a grid of 2 axes; expected them ascending}}
+  plan.all_reduce %0 -> %0 elements [4] chunks [4] axes [2] : memref<4xf32> -> memref<4xf32>
+}
+
+// -----
+
+plan.program @p ranks(8) grid [2, 4] {
+  %dev = plan.arena device bytes(64)
+  %0 = plan.buffer %dev[0] activation : memref<4xf32>
+  // expected-error @+1 {{spans axes [1, 0] of a grid of 2 axes; expected them ascending}}
+  plan.all_reduce %0 -> %0 elements [4] chunks [4] axes [1, 0] : memref<4xf32> -> memref<4xf32>
+}
+
+// -----
+
+plan.program @p ranks(8) grid [2, 4] {
+  %dev = plan.arena device bytes(64)
+  %0 = plan.buffer %dev[0] activation : memref<16xf32>
+  // expected-error @+1 {{has chunks of 2 elements, which do not cover 16 on 2 ranks}}
+  plan.reduce_scatter %0 -> %0 elements [16] chunks [2] axes [0] : memref<16xf32> -> memref<16xf32>
+}

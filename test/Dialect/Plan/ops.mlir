@@ -76,3 +76,21 @@ plan.program @step ranks(4) window(384) {
   // CHECK: plan.output "loss" %{{.*}} mean : memref<f32>
   plan.output "loss" %l mean : memref<f32>
 }
+
+// A grid of 2 replicas of 4 shards, what the compiler knows of the program, and
+// collectives over one axis each.
+// CHECK-LABEL: plan.program @hsdp ranks(8) grid [2, 4] window(64) budget(4096) order(7)
+plan.program @hsdp ranks(8) grid [2, 4] window(64) budget(4096) order(7) {
+  // CHECK: plan.arena device bytes(4096) lower_bound(4000)
+  %dev = plan.arena device bytes(4096) lower_bound(4000)
+  %p = plan.buffer %dev[0] parameter : memref<2x8xf32>
+  %w = plan.buffer %dev[64] gathered : memref<8x8xf32>
+  plan.parameter "w" %p trained shape [8, 8] : memref<2x8xf32>
+  // CHECK: plan.all_gather %{{.*}} elements [64] chunks [16] axes [1] label("w") stream("all_gather") : memref<2x8xf32> -> memref<8x8xf32>
+  plan.all_gather %p -> %w elements [64] chunks [16] axes [1] label("w") stream("all_gather") : memref<2x8xf32> -> memref<8x8xf32>
+  // CHECK: plan.all_reduce %{{.*}} average elements [16] chunks [16] axes [0] stream("all_reduce.0") : memref<2x8xf32> -> memref<2x8xf32>
+  plan.all_reduce %p -> %p average elements [16] chunks [16] axes [0] stream("all_reduce.0") : memref<2x8xf32> -> memref<2x8xf32>
+  // The shard of a rank is its place on the last axis: 4 of them, not 8.
+  // CHECK: plan.view %{{.*}}[0] rank_stride(16)
+  %v = plan.view %w[0] rank_stride(16) : memref<8x8xf32> to memref<2x8xf32>
+}

@@ -1,0 +1,257 @@
+//===- PlanTimelineTest.cpp - Simulated programs --------------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Times, memory and reasons of a program, against a simulation by hand.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PlanStep.h"
+
+#include "zero/Lowering/PlanTimeline.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "gtest/gtest.h"
+
+using namespace mlir;
+using namespace mlir::zero;
+using plan::CommandOpInterface;
+
+/// A machine of round numbers, with links so slow that nothing hides.
+static CostModel slowLinks(double bandwidth) {
+  Machine machine;
+  machine.name = "round";
+  machine.ranksPerNode = 8;
+  machine.peakFlops["f32"] = 1e9;
+  machine.memoryBandwidth = 1e9;
+  machine.kernelLatency = 1e-6;
+  machine.intraNode = {/*latency=*/1e-6, bandwidth, /*halfSizeBytes=*/0};
+  machine.interNode = machine.intraNode;
+  return CostModel(machine);
+}
+
+static std::vector<CommandOpInterface> commandsOf(plan::ProgramOp program) {
+  std::vector<CommandOpInterface> commands;
+  for (auto op : program.getBody().getOps<CommandOpInterface>())
+    if (!isa<plan::ReleaseOp>(op.getOperation()))
+      commands.push_back(op);
+  return commands;
+}
+
+namespace {
+class PlanTimeline : public testing::Test {
+protected:
+  plan::ProgramOp make(int layers, bool hsdp) {
+    module = makePlan(makeStep(layers, hsdp), context);
+    return programOf(*module);
+  }
+  plan::ProgramOp parse(const std::string &text) {
+    context.loadDialect<plan::PlanDialect>();
+    module = parseSourceString<ModuleOp>(text, &context);
+    return programOf(*module);
+  }
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+};
+} // namespace
+
+// Every command keeps to the rules of streams and events, and starts as soon as
+// they allow.
+TEST_F(PlanTimeline, CommandsStartWhenStreamAndEventsAllow) {
+  plan::ProgramOp program = make(4, /*hsdp=*/true);
+  CostModel cost = slowLinks(1e7);
+  Timeline timeline = predictTimeline(program, cost);
+  auto commands = commandsOf(program);
+  ASSERT_EQ(timeline.spans.size(), commands.size());
+  std::map<std::string, double> free;
+  llvm::DenseMap<Value, double> happened;
+  double compute = 0, last = 0;
+  for (auto [i, span] : llvm::enumerate(timeline.spans)) {
+    EXPECT_EQ(span.command, static_cast<int>(i));
+    EXPECT_EQ(span.channel, commands[i].getStreamName());
+    double start = free[span.channel];
+    for (Value event : commands[i].getWaitEvents())
+      start = std::max(start, happened.lookup(event));
+    EXPECT_DOUBLE_EQ(span.start, start);
+    EXPECT_DOUBLE_EQ(span.end - span.start, predictSeconds(commands[i], cost));
+    free[span.channel] = span.end;
+    if (Value event = commands[i].getSignalEvent())
+      happened[event] = span.end;
+    compute += span.channel == "compute" ? span.end - span.start : 0;
+    last = std::max(last, span.end);
+  }
+  EXPECT_DOUBLE_EQ(timeline.stepSeconds, last);
+  EXPECT_NEAR(timeline.exposedSeconds, last - compute, 1e-12);
+  EXPECT_GT(timeline.exposedSeconds, 0);
+}
+
+TEST_F(PlanTimeline, TheMostMemoryIsTheLowerBound) {
+  for (bool hsdp : {false, true}) {
+    Timeline timeline = predictTimeline(make(4, hsdp), slowLinks(1e8));
+    int64_t most = 0;
+    double time = 0;
+    for (const TimelineMemory &at : timeline.memory) {
+      int64_t bytes = 0;
+      for (int64_t kind : at.bytes)
+        bytes += kind;
+      most = std::max(most, bytes);
+      EXPECT_GE(at.time, time);
+      time = at.time;
+    }
+    EXPECT_EQ(most, timeline.lowerBound);
+    EXPECT_LE(timeline.lowerBound, timeline.plannedPeak);
+    EXPECT_DOUBLE_EQ(timeline.memory.back().time, timeline.stepSeconds);
+  }
+}
+
+// A faster link never makes the step longer, and one that is fast enough hides
+// all but the first gather and the last reduction.
+TEST_F(PlanTimeline, FasterLinksExposeLess) {
+  plan::ProgramOp program = make(6, /*hsdp=*/false);
+  double before = std::numeric_limits<double>::infinity();
+  for (double bandwidth : {1e6, 1e7, 1e8, 1e9, 1e12}) {
+    Timeline timeline = predictTimeline(program, slowLinks(bandwidth));
+    EXPECT_LE(timeline.stepSeconds, before);
+    before = timeline.stepSeconds;
+  }
+}
+
+static std::string reasonOf(const Timeline &timeline, StringRef name) {
+  for (const TimelineSpan &span : timeline.spans)
+    if (span.name == name && span.exposed > 0)
+      return span.reason;
+  return "";
+}
+
+TEST_F(PlanTimeline, ExplainsWhatIsExposed) {
+  Timeline timeline = predictTimeline(make(3, /*hsdp=*/false), slowLinks(1e6));
+  std::vector<std::string> reasons;
+  for (const TimelineSpan &span : timeline.spans) {
+    EXPECT_EQ(span.reason.empty(), span.exposed == 0) << span.name;
+    reasons.push_back(span.reason);
+  }
+  EXPECT_NE(reasonOf(timeline, "all_gather w0")
+                .find("needed at once, no compute between its start and its "
+                      "use: it starts with the step"),
+            std::string::npos);
+  auto some = [&](StringRef words) {
+    return llvm::any_of(reasons, [&](const std::string &reason) {
+      return StringRef(reason).contains(words);
+    });
+  };
+  EXPECT_TRUE(some("of compute lie between its start and its use"));
+  EXPECT_TRUE(some("it needs the result of matmul"));
+  EXPECT_TRUE(some("its channel is busy with"));
+}
+
+TEST_F(PlanTimeline, NamesTheBudgetWhereItForbidsAnEarlierStart) {
+  plan::ProgramOp program = make(3, /*hsdp=*/false);
+  auto arena = *program.getBody().getOps<plan::ArenaOp>().begin();
+  program.setBudget(*arena.getBytes());
+  Timeline timeline = predictTimeline(program, slowLinks(1e6));
+  EXPECT_EQ(timeline.budgetBytes, static_cast<int64_t>(*arena.getBytes()));
+  EXPECT_TRUE(llvm::any_of(timeline.spans, [](const TimelineSpan &span) {
+    return StringRef(span.reason).contains("budget: starting before") &&
+           StringRef(span.reason).contains("bytes more");
+  }));
+}
+
+TEST_F(PlanTimeline, CollectivesCostWhatTheirGroupDoes) {
+  plan::ProgramOp program = make(2, /*hsdp=*/true);
+  CostModel cost = slowLinks(1e8);
+  int reduces = 0;
+  for (CommandOpInterface command : commandsOf(program)) {
+    if (isa<plan::AllGatherOp>(*command)) {
+      EXPECT_EQ(getSentBytes(command), 256 / 4 * 3);
+      EXPECT_DOUBLE_EQ(predictSeconds(command, cost),
+                       cost.collective(TaskKind::AllGather, 256,
+                                       cost.group(4, /*stride=*/1)));
+    }
+    if (isa<plan::AllReduceOp>(*command)) {
+      ++reduces;
+      EXPECT_EQ(getSentBytes(command), 2 * 64 / 2);
+      EXPECT_DOUBLE_EQ(predictSeconds(command, cost),
+                       cost.collective(TaskKind::AllReduce, 64,
+                                       cost.group(2, /*stride=*/4)));
+    }
+  }
+  EXPECT_EQ(reduces, 2);
+}
+
+TEST_F(PlanTimeline, ListsParameters) {
+  Timeline timeline = predictTimeline(make(2, /*hsdp=*/true), slowLinks(1e8));
+  ASSERT_EQ(timeline.parameters.size(), 2u);
+  EXPECT_EQ(timeline.parameters[0].name, "w0");
+  EXPECT_EQ(timeline.parameters[0].shape, (std::vector<int64_t>{8, 8}));
+  EXPECT_EQ(timeline.parameters[0].shard, (std::vector<int64_t>{2, 8}));
+  EXPECT_EQ(timeline.parameters[0].gathered, "twice");
+  EXPECT_EQ(timeline.parameters[0].bytes, 64);
+  EXPECT_EQ(timeline.grid, (std::vector<int64_t>{2, 4}));
+}
+
+TEST_F(PlanTimeline, CountsTheWorkOfLibraryCalls) {
+  plan::ProgramOp program = parse(R"(plan.program @p ranks(1) {
+    %dev = plan.arena device
+    %a = plan.buffer %dev input : memref<3x8x4xf32>
+    %b = plan.buffer %dev input : memref<3x4x5xf32>
+    %c = plan.buffer %dev activation : memref<3x8x5xf32>
+    plan.call @matmul(%a, %b, %c) writes [2]
+      : memref<3x8x4xf32>, memref<3x4x5xf32>, memref<3x8x5xf32>
+    %x = plan.buffer %dev input : memref<2x3x8x8xf32>
+    %w = plan.buffer %dev input : memref<5x3x3x3xf32>
+    %y = plan.buffer %dev activation : memref<2x5x6x6xf32>
+    plan.call @conv(%x, %w, %y) writes [2]
+      : memref<2x3x8x8xf32>, memref<5x3x3x3xf32>, memref<2x5x6x6xf32>
+    %dx = plan.buffer %dev activation : memref<2x3x8x8xf32>
+    plan.call @conv_grad_input(%y, %w, %dx) writes [2]
+      : memref<2x5x6x6xf32>, memref<5x3x3x3xf32>, memref<2x3x8x8xf32>
+    %dw = plan.buffer %dev activation : memref<5x3x3x3xf32>
+    plan.call @conv_grad_weight(%y, %x, %dw) writes [2]
+      : memref<2x5x6x6xf32>, memref<2x3x8x8xf32>, memref<5x3x3x3xf32>
+  })");
+  auto commands = commandsOf(program);
+  OpWork matmul = getCommandWork(commands[0]);
+  EXPECT_EQ(matmul.cls, OpWork::Matmul);
+  EXPECT_EQ(std::make_tuple(matmul.batch, matmul.m, matmul.n, matmul.k),
+            std::make_tuple(3, 8, 5, 4));
+  EXPECT_EQ(matmul.flops, 2 * 3 * 8 * 5 * 4);
+  EXPECT_EQ(matmul.bytes, 4 * (96 + 60 + 120));
+  for (size_t i = 1; i < 4; ++i)
+    EXPECT_EQ(getCommandWork(commands[i]).flops, 2 * (2 * 6 * 6) * 5 * 27) << i;
+}
+
+TEST_F(PlanTimeline, CountsTheWorkOfKernels) {
+  makePlan(makeStep(1, false), context); // loads the dialects
+  plan::ProgramOp program = parse(R"(
+  func.func private @exp(%x: tensor<8x4xf32>) -> tensor<8x4xf32> attributes {plan.kernel} {
+    %y = train.exp %x : tensor<8x4xf32>
+    return %y : tensor<8x4xf32>
+  }
+  func.func private @lookup(%t: tensor<1000x4xf32>, %i: tensor<2xi64>) -> tensor<2x4xf32> attributes {plan.kernel} {
+    %y = train.gather %t, %i {axis = 0} : (tensor<1000x4xf32>, tensor<2xi64>) -> tensor<2x4xf32>
+    return %y : tensor<2x4xf32>
+  }
+  plan.program @p ranks(1) {
+    %dev = plan.arena device
+    %a = plan.buffer %dev input : memref<8x4xf32>
+    %b = plan.buffer %dev activation : memref<8x4xf32>
+    plan.launch @exp(%a, %b) writes [1] : memref<8x4xf32>, memref<8x4xf32>
+    %t = plan.buffer %dev input : memref<1000x4xf32>
+    %i = plan.buffer %dev input : memref<2xi64>
+    %r = plan.buffer %dev activation : memref<2x4xf32>
+    plan.launch @lookup(%t, %i, %r) writes [2] : memref<1000x4xf32>, memref<2xi64>, memref<2x4xf32>
+  })");
+  auto commands = commandsOf(program);
+  OpWork exp = getCommandWork(commands[0]);
+  EXPECT_EQ(exp.cls, OpWork::Kernel);
+  EXPECT_EQ(exp.bytes, 2 * 128);
+  EXPECT_EQ(exp.transcendentals, 32);
+  // Rows looked up, not the table.
+  EXPECT_EQ(getCommandWork(commands[1]).bytes, 32 + 16 + 32);
+}
