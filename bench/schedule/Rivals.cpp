@@ -121,17 +121,15 @@ static Schedule emit(const Problem &problem, llvm::ArrayRef<Issue> gathers,
       int32_t startRank = !issue.fetches ? 1 : issue.afterWait ? 4 : 2;
       if (issue.start == issue.wait)
         startRank = issue.fetches ? 2 : 0;
+      steps.push_back({{issue.start, startRank}, {ScheduleStep::Start, first}});
       steps.push_back(
-          {{issue.start, startRank}, {ScheduleStep::Start, first}});
-      steps.push_back({{issue.wait, issue.fetches ? 3 : 0},
-                       {ScheduleStep::Wait, first}});
+          {{issue.wait, issue.fetches ? 3 : 0}, {ScheduleStep::Wait, first}});
     }
   for (int32_t place = 0; place != problem.numCompute; ++place)
     steps.push_back(
         {{place, 5}, {ScheduleStep::Run, problem.decisions.order[place]}});
-  llvm::stable_sort(steps, [](const auto &a, const auto &b) {
-    return a.first < b.first;
-  });
+  llvm::stable_sort(
+      steps, [](const auto &a, const auto &b) { return a.first < b.first; });
   for (const auto &[place, step] : steps)
     schedule.steps.push_back(step);
   return schedule;
@@ -262,8 +260,7 @@ Schedule mlir::zero::scheduleGreedyBuckets(const StepGraph &graph) {
   std::vector<Issue> gathers = bucket(all.gathers, hides);
   for (size_t i = 0; i != gathers.size(); ++i) {
     gathers[i].wait = gathers[i].need;
-    gathers[i].start =
-        std::max(gathers[i].ready, i ? gathers[i - 1].need : 0);
+    gathers[i].start = std::max(gathers[i].ready, i ? gathers[i - 1].need : 0);
   }
   // What hides a bucket of reductions: as much compute as it spans itself.
   int32_t first = 0;

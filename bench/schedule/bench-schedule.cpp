@@ -57,28 +57,31 @@ static void compare(const LlamaShape &shape, const CostModel &cost,
     auto fastest = llvm::find_if(ours.front, [&](const ParetoPoint &point) {
       return point.peakBytes <= std::min(memory, step.peakBytes);
     });
-    auto leanest = llvm::find_if(
-        llvm::reverse(ours.front),
-        [&](const ParetoPoint &point) { return point.seconds <= step.seconds; });
+    auto leanest =
+        llvm::find_if(llvm::reverse(ours.front), [&](const ParetoPoint &point) {
+          return point.seconds <= step.seconds;
+        });
     llvm::outs() << llvm::format(
-        "| %-11s | %4d | %4d | %-14s | %9.1f | %7.1f | %6.2f%s |", shape.name.c_str(),
-        int(shape.tokens), int(ranks), rule.c_str(), step.seconds * 1e3, step.exposedSeconds * 1e3,
-        toGiB(step.peakBytes), step.peakBytes > memory ? "!" : " ");
+        "| %-11s | %4d | %4d | %-14s | %9.1f | %7.1f | %6.2f%s |",
+        shape.name.c_str(), int(shape.tokens), int(ranks), rule.c_str(),
+        step.seconds * 1e3, step.exposedSeconds * 1e3, toGiB(step.peakBytes),
+        step.peakBytes > memory ? "!" : " ");
     if (fastest == ours.front.end() || leanest == ours.front.rend())
       llvm::outs() << "         - |     - |      - |\n";
     else
-      llvm::outs() << llvm::format(" %9.1f | %5.3f | %6.2f |\n",
-                                   fastest->seconds * 1e3,
-                                   step.seconds / fastest->seconds,
-                                   toGiB(leanest->peakBytes));
+      llvm::outs() << llvm::format(
+          " %9.1f | %5.3f | %6.2f |\n", fastest->seconds * 1e3,
+          step.seconds / fastest->seconds, toGiB(leanest->peakBytes));
   };
   for (const Rule &rule : rivals(graph, memory))
     print(rule.name, simulate(graph, rule.schedule));
   print("ours", ours.simulated);
   llvm::outs() << llvm::format(
-      "| %-11s | %4d | %4d | lower bound    | %9.1f | %7.1f |         |           |"
+      "| %-11s | %4d | %4d | lower bound    | %9.1f | %7.1f |         |        "
+      "   |"
       "       |        |\n",
-      shape.name.c_str(), int(shape.tokens), int(ranks), ours.lowerBoundSeconds * 1e3,
+      shape.name.c_str(), int(shape.tokens), int(ranks),
+      ours.lowerBoundSeconds * 1e3,
       (ours.lowerBoundSeconds - ours.simulated.computeSeconds) * 1e3);
 }
 
@@ -92,10 +95,9 @@ static void measureSpeed(const CostModel &cost) {
     ScheduleResult result = scheduleStep(graph, {});
     std::chrono::duration<double> elapsed =
         std::chrono::steady_clock::now() - start;
-    llvm::outs() << llvm::format("%8zu tasks %8.3f s, gap %.4f\n",
-                                 graph.tasks.size(), elapsed.count(),
-                                 result.simulated.seconds /
-                                     result.lowerBoundSeconds);
+    llvm::outs() << llvm::format(
+        "%8zu tasks %8.3f s, gap %.4f\n", graph.tasks.size(), elapsed.count(),
+        result.simulated.seconds / result.lowerBoundSeconds);
     llvm::outs().flush();
   }
 }

@@ -19,8 +19,8 @@
 using namespace mlir::zero;
 using llvm::ArrayRef;
 
-std::vector<int32_t>
-mlir::zero::keptBuffers(const StepGraph &graph, ArrayRef<int32_t> dropped) {
+std::vector<int32_t> mlir::zero::keptBuffers(const StepGraph &graph,
+                                             ArrayRef<int32_t> dropped) {
   std::vector<int32_t> kept(graph.buffers.size());
   for (int32_t buffer = 0, e = kept.size(); buffer != e; ++buffer)
     kept[buffer] = buffer;

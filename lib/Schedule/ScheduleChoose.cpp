@@ -47,9 +47,11 @@ struct Growing {
 /// backwards: what is ready last is "needed" first.
 class BucketMaker {
 public:
-  BucketMaker(const Problem &problem, llvm::ArrayRef<int32_t> nodes,
-              bool backwards, const BucketRule &rule)
-      : problem(problem), nodes(nodes), backwards(backwards), rule(rule) {}
+  BucketMaker(const Problem &problem, const MemoryProfile &profile,
+              llvm::ArrayRef<int32_t> nodes, bool backwards,
+              const BucketRule &rule)
+      : problem(problem), profile(profile), nodes(nodes), backwards(backwards),
+        rule(rule) {}
 
   void run(std::vector<std::vector<int32_t>> &buckets);
 
@@ -59,16 +61,19 @@ private:
   }
   double needOf(int32_t node) const;
   bool mayJoin(int32_t node) const;
+  bool fits(int32_t node) const;
   bool shouldJoin(int32_t node, double lateness) const;
   double make(double lateness);
   double leastLateness();
 
   const Problem &problem;
+  const MemoryProfile &profile;
   llvm::ArrayRef<int32_t> nodes;
   bool backwards;
   const BucketRule &rule;
   Growing bucket;
-  double busy = 0; ///< seconds of the buckets before
+  double busy = 0;      ///< seconds of the buckets before
+  int32_t previous = 0; ///< where the bucket before is needed
   std::vector<std::vector<int32_t>> made;
 };
 } // namespace
@@ -85,10 +90,26 @@ bool BucketMaker::mayJoin(int32_t node) const {
   const StepTask &task = taskOf(node);
   const StepTask &first = problem.graph.tasks[bucket.members.front()];
   int32_t other = node - problem.numCompute;
-  return task.kind == first.kind && task.bucketClass == first.bucketClass &&
+  // A gather and its repetition in one bucket would only waste memory.
+  return task.repeats < bucket.members.front() && task.kind == first.kind &&
+         task.bucketClass == first.bucketClass &&
          bucket.bytes + wholeBytes(problem.graph, task) <= rule.bytes &&
          std::max(bucket.ready, problem.ready[other]) <=
              std::min(bucket.deadline, problem.deadline[other]);
+}
+
+/// Whether the bucket with `node` is small enough for the memory that is free
+/// from when it is likely to begin to when its last member is used, or, of
+/// reductions, while gradients wait for each other.
+bool BucketMaker::fits(int32_t node) const {
+  if (rule.parts <= 0)
+    return true;
+  int32_t other = node - problem.numCompute;
+  int64_t first = backwards ? problem.ready[other] : previous;
+  int64_t last = backwards ? bucket.ready : problem.deadline[other];
+  int64_t free = rule.limit - profile.max(2 * first, 2 * last);
+  int64_t bytes = bucket.bytes + wholeBytes(problem.graph, taskOf(node));
+  return bytes * rule.parts <= free;
 }
 
 bool BucketMaker::shouldJoin(int32_t node, double lateness) const {
@@ -114,9 +135,11 @@ double BucketMaker::make(double lateness) {
   made.clear();
   bucket = Growing();
   busy = 0;
+  previous = 0;
   double latest = 0;
   auto close = [&] {
     busy += bucket.latency + bucket.work;
+    previous = bucket.deadline;
     if (!bucket.members.empty())
       latest = std::max(latest, busy - bucket.need);
     if (bucket.members.size() > 1)
@@ -126,7 +149,7 @@ double BucketMaker::make(double lateness) {
   for (int32_t node : nodes) {
     int32_t other = node - problem.numCompute;
     if (!bucket.members.empty() &&
-        !(mayJoin(node) && shouldJoin(node, lateness)))
+        !(mayJoin(node) && shouldJoin(node, lateness) && fits(node)))
       close();
     if (bucket.members.empty()) {
       bucket.deadline = problem.numCompute;
@@ -148,7 +171,7 @@ double BucketMaker::make(double lateness) {
 /// limit: fewer buckets cover more. So the least limit is found by halving.
 double BucketMaker::leastLateness() {
   double high = make(0), low = 0;
-  for (int step = 0; step != 20 && high - low > 1e-3 * high; ++step) {
+  for (int step = 0; step != 12 && high - low > 1e-3 * high; ++step) {
     double middle = (low + high) / 2;
     double latest = make(middle);
     if (latest <= middle * (1 + 1e-9))
@@ -169,8 +192,10 @@ void BucketMaker::run(std::vector<std::vector<int32_t>> &buckets) {
 }
 
 std::vector<std::vector<int32_t>>
-mlir::zero::makeBuckets(const Problem &problem, const BucketRule &rule) {
+mlir::zero::makeBuckets(const Problem &problem, llvm::ArrayRef<int64_t> least,
+                        const BucketRule &rule) {
   std::vector<std::vector<int32_t>> buckets;
+  MemoryProfile profile(least);
   int32_t numCompute = problem.numCompute;
   std::vector<std::vector<int32_t>> drains(problem.graph.channels.size());
   for (int32_t node = numCompute; node != problem.numNodes; ++node)
@@ -180,10 +205,10 @@ mlir::zero::makeBuckets(const Problem &problem, const BucketRule &rule) {
     llvm::stable_sort(queue, [&](int32_t a, int32_t b) {
       return problem.ready[a - numCompute] > problem.ready[b - numCompute];
     });
-    BucketMaker(problem, queue, true, rule).run(buckets);
+    BucketMaker(problem, profile, queue, true, rule).run(buckets);
   }
   for (const std::vector<int32_t> &queue : problem.fetches)
-    BucketMaker(problem, queue, false, rule).run(buckets);
+    BucketMaker(problem, profile, queue, false, rule).run(buckets);
   return buckets;
 }
 
@@ -197,8 +222,8 @@ std::vector<Repeat> mlir::zero::findRepeats(const Problem &problem) {
   // Places of the last use of each buffer.
   std::vector<int32_t> lastUse(graph.buffers.size(), -1);
   for (int32_t node = 0; node != problem.numNodes; ++node) {
-    int32_t place = node < numCompute ? 2 * node + 1
-                                      : 2 * problem.ready[node - numCompute];
+    int32_t place =
+        node < numCompute ? 2 * node + 1 : 2 * problem.ready[node - numCompute];
     for (int32_t buffer : problem.uses[node])
       lastUse[buffer] = std::max(lastUse[buffer], place);
   }
@@ -225,9 +250,9 @@ std::vector<Repeat> mlir::zero::findRepeats(const Problem &problem) {
   return repeats;
 }
 
-std::vector<int32_t>
-mlir::zero::chooseDropped(llvm::ArrayRef<Repeat> repeats,
-                          llvm::ArrayRef<int64_t> least, int64_t limit) {
+std::vector<int32_t> mlir::zero::chooseDropped(llvm::ArrayRef<Repeat> repeats,
+                                               llvm::ArrayRef<int64_t> least,
+                                               int64_t limit) {
   MemoryProfile profile(least);
   std::vector<int32_t> dropped;
   for (const Repeat &repeat : repeats) {

@@ -61,8 +61,7 @@ static std::vector<int32_t> findPlaces(const Problem &problem,
       auto after = std::upper_bound(arrivals.begin() + number,
                                     arrivals.begin() + wait + 1, start);
       int32_t latest = after - arrivals.begin() - 1;
-      places[number] =
-          std::min(std::max(latest, number), nextPlace[channel]);
+      places[number] = std::min(std::max(latest, number), nextPlace[channel]);
     } else {
       auto reached = std::lower_bound(arrivals.begin() + number + 1,
                                       arrivals.begin() + wait, end);

@@ -54,8 +54,8 @@ private:
   const double bound;
   int64_t &statesLeft;
   Mask all;
-  std::vector<Mask> before; ///< by node
-  std::vector<Mask> users;  ///< by buffer
+  std::vector<Mask> before;                     ///< by node
+  std::vector<Mask> users;                      ///< by buffer
   std::vector<std::vector<int32_t>> byDeadline; ///< by channel
   std::vector<int64_t> held;    ///< by place, bytes that compute surely holds
   std::vector<int64_t> fetched; ///< by node, bytes that are held until used
@@ -102,8 +102,8 @@ BranchAndBound::BranchAndBound(const Problem &problem, int64_t limit,
 void BranchAndBound::findHeld() {
   held.assign(problem.numCompute + 1, 0);
   fetched.assign(problem.numNodes, 0);
-  Mask compute = problem.numCompute == 64 ? ~Mask(0)
-                                          : bit(problem.numCompute) - 1;
+  Mask compute =
+      problem.numCompute == 64 ? ~Mask(0) : bit(problem.numCompute) - 1;
   for (auto [number, buffer] : llvm::enumerate(problem.graph.buffers)) {
     if (buffer.resident) {
       held[0] += buffer.bytes;
@@ -231,8 +231,7 @@ bool BranchAndBound::visitRun() {
 
 bool BranchAndBound::visitStart(int32_t node) {
   int64_t begins = bytesBegun(node);
-  if (bytes + begins > limit ||
-      (problem.isFetch(node) && blocksCompute(node)))
+  if (bytes + begins > limit || (problem.isFetch(node) && blocksCompute(node)))
     return false;
   double &channelFree = free[problem.channel[node]];
   double oldFree = channelFree;
@@ -277,8 +276,7 @@ bool BranchAndBound::visit() {
       first = node;
   if (first >= 0 && end[first] <= now)
     return visitWait(first);
-  bool canRun =
-      place != problem.numCompute && !(before[place] & ~done);
+  bool canRun = place != problem.numCompute && !(before[place] & ~done);
   // What takes data away goes first, then what brings it, just in time or not.
   for (bool fetch : {false, true})
     for (llvm::ArrayRef<int32_t> nodes : byDeadline)

@@ -322,8 +322,8 @@ Placement Placer::run(llvm::ArrayRef<int32_t> targets) {
     startReady(numCompute);
   for (int32_t node = numCompute; done && node != problem.numNodes; ++node)
     done = complete(node);
-  result.feasible = done && bytes <= policy.limit &&
-                    result.peakBytes <= policy.limit;
+  result.feasible =
+      done && bytes <= policy.limit && result.peakBytes <= policy.limit;
   result.seconds = now;
   result.ends.assign(problem.graph.tasks.size(), 0);
   for (int32_t node = 0; node != problem.numNodes; ++node)
@@ -393,8 +393,8 @@ static std::vector<int32_t> findTargets(const Problem &problem,
     int32_t fits = profile.lastAbove(gap, policy.limit - bytes) + 1;
     int32_t &before = previous[problem.channel[node]];
     int32_t &target = targets[node - numCompute];
-    target = std::max({2 * target, fits, before,
-                       2 * problem.ready[node - numCompute]});
+    target = std::max(
+        {2 * target, fits, before, 2 * problem.ready[node - numCompute]});
     target = std::min(target, gap + 1);
     profile.add(target, gap, bytes);
     before = target;

@@ -60,9 +60,9 @@ struct Problem {
   std::vector<int32_t> nodeOf; ///< by task; -1 if dropped
   std::vector<int32_t> channel;
   std::vector<double> seconds;
-  NodeLists next, previous; ///< dependences
-  NodeLists uses;           ///< buffers, each once
-  std::vector<int32_t> numUses;  ///< by buffer
+  NodeLists next, previous;     ///< dependences
+  NodeLists uses;               ///< buffers, each once
+  std::vector<int32_t> numUses; ///< by buffer
   /// By buffer, the node that writes it first; -1 if it is alive from the
   /// beginning.
   std::vector<int32_t> firstUser;
@@ -86,7 +86,7 @@ private:
 
 /// How to place.
 struct PlacePolicy {
-  int64_t limit = 0;  ///< most bytes alive
+  int64_t limit = 0;   ///< most bytes alive
   bool serial = false; ///< overlap nothing
   /// How many times the time a gather needs it may start ahead of its latest
   /// start; negative for as early as memory allows.
@@ -148,11 +148,16 @@ struct BucketRule {
   Kind kind = None;
   double share = 0;
   int64_t bytes = 0; ///< the most
+  /// A bucket takes at most one of `parts` parts of the memory that is free,
+  /// under `limit`, while it is in use; 0 for no such limit.
+  double parts = 0;
+  int64_t limit = 0;
 };
 
 /// Buckets of collectives that neighbour each other in `problem`, which has
 /// none.
 std::vector<std::vector<int32_t>> makeBuckets(const Problem &problem,
+                                              llvm::ArrayRef<int64_t> least,
                                               const BucketRule &rule);
 
 /// A repeated gather and what dropping it costs.

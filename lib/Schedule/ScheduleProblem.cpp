@@ -163,9 +163,9 @@ void Problem::makeWindows() {
   for (size_t i = 0; i != sorted.size(); ++i) {
     int32_t &earliest = ready[sorted[i] - numCompute];
     for (int32_t before : previous[sorted[i]])
-      earliest = std::max(earliest, before < numCompute
-                                        ? before + 1
-                                        : ready[before - numCompute]);
+      earliest =
+          std::max(earliest, before < numCompute ? before + 1
+                                                 : ready[before - numCompute]);
     for (int32_t after : next[sorted[i]])
       if (after >= numCompute && --pending[after - numCompute] == 0)
         sorted.push_back(after);
@@ -174,9 +174,8 @@ void Problem::makeWindows() {
   for (int32_t node : llvm::reverse(sorted)) {
     int32_t &latest = deadline[node - numCompute];
     for (int32_t after : next[node])
-      latest = std::min(latest, after < numCompute
-                                    ? after
-                                    : deadline[after - numCompute]);
+      latest = std::min(
+          latest, after < numCompute ? after : deadline[after - numCompute]);
     valid &= ready[node - numCompute] <= latest;
     TaskKind kind = graph.tasks[task[node]].kind;
     fetch[node - numCompute] =

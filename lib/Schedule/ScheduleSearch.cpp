@@ -24,6 +24,8 @@ static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 /// States that branch and bound may visit, and how much faster it has to be.
 static constexpr int64_t kExactStates = 60'000;
 static constexpr double kWorthwhile = 0.005;
+/// What nothing is worse than.
+static const Trade kNone{std::numeric_limits<double>::max(), kUnlimited, {}};
 /// Uses of buffers that all trials together may look at.
 static constexpr int64_t kWork = 20'000'000;
 
@@ -37,7 +39,6 @@ struct Search::Variant {
   std::vector<int64_t> least;
   int64_t lowest = 0; ///< no placement needs less
   Trade fastest;      ///< without a limit
-  std::vector<Repeat> repeats;
 };
 
 Search::Search(const StepGraph &graph, const SchedulerOptions &options)
@@ -80,9 +81,9 @@ Trade Search::tryOne(const Problem &problem, llvm::ArrayRef<int64_t> least,
                      const Recipe &recipe) {
   --trialsLeft;
   Placement placement = place(problem, least, recipe.policy);
-  Trade trade{std::numeric_limits<double>::max(), kUnlimited, recipe};
   if (!placement.feasible)
-    return trade;
+    return kNone;
+  Trade trade{0, 0, recipe};
   delayStarts(problem, placement);
   trade.seconds = placement.seconds;
   trade.peakBytes = placement.peakBytes;
@@ -99,66 +100,90 @@ Search::Variant Search::makeVariant(llvm::ArrayRef<int32_t> order,
   variant.problem = std::make_shared<Problem>(graph, decisions);
   variant.rule = rule;
   if (rule.kind != BucketRule::None) {
-    decisions.buckets = makeBuckets(*variant.problem, rule);
+    std::vector<int64_t> least;
+    if (rule.parts > 0)
+      least = leastMemory(*variant.problem);
+    decisions.buckets = makeBuckets(*variant.problem, least, rule);
     if (!decisions.buckets.empty())
       variant.problem = std::make_shared<Problem>(graph, decisions);
   }
   variant.decisions = std::make_shared<Decisions>(std::move(decisions));
   if (variant.problem->valid) {
     variant.least = leastMemory(*variant.problem);
-    variant.lowest = *std::max_element(variant.least.begin(),
-                                       variant.least.end());
+    variant.lowest =
+        *std::max_element(variant.least.begin(), variant.least.end());
   }
   return variant;
 }
 
-/// The fastest placement under a limit, of several policies.
-Trade Search::tryAll(const Variant &variant, int64_t limit, bool overlap) {
-  PlacePolicy policy;
-  policy.limit = limit;
-  policy.serial = !overlap;
-  Recipe recipe{variant.decisions, policy};
-  Trade best = tryOne(*variant.problem, variant.least, recipe);
-  if (!overlap)
-    return best;
-  struct {
-    double lead;
-    bool fetchFirst, urgentFirst, lateDrains;
-  } policies[] = {{-1, false, true, false}, {-1, false, false, false},
-                  {0, true, false, false},  {0, false, false, true},
-                  {1, false, false, false}, {-1, true, true, true},
-                  {-1, false, false, true}};
-  for (auto [lead, fetchFirst, urgentFirst, lateDrains] : policies) {
-    // With free memory only the order of reductions matters.
-    if (trialsLeft <= 0 || (limit == kUnlimited && !urgentFirst))
-      continue;
-    recipe.policy.lead = lead;
-    recipe.policy.fetchFirst = fetchFirst;
-    recipe.policy.urgentFirst = urgentFirst;
-    recipe.policy.lateDrains = lateDrains;
+/// What a placement prefers, besides its limit.
+static constexpr struct {
+  double lead;
+  bool fetchFirst, urgentFirst, lateDrains;
+} kPolicies[] = {{0, false, false, false},  {-1, false, true, false},
+                 {-1, false, false, false}, {0, true, false, false},
+                 {0, false, false, true},   {1, false, false, false},
+                 {-1, true, true, true},    {-1, false, false, true}};
+static constexpr size_t kNumPolicies = std::size(kPolicies);
+
+static bool isBetter(const Trade &a, const Trade &b) {
+  return std::make_pair(a.seconds, a.peakBytes) <
+         std::make_pair(b.seconds, b.peakBytes);
+}
+
+/// The better of `best` and what the given policies place.
+Trade Search::tryPolicies(const Variant &variant, int64_t limit, Trade best,
+                          llvm::ArrayRef<size_t> policies) {
+  for (size_t number : policies) {
     // Nothing to gain once nothing stalls for want of memory.
-    if (best.seconds <=
-        std::max(bound, variant.fastest.seconds) * (1 + kWorthwhile / 100))
+    if (trialsLeft <= 0 ||
+        best.seconds <=
+            std::max(bound, variant.fastest.seconds) * (1 + kWorthwhile / 100))
       break;
-    Trade trade = tryOne(*variant.problem, variant.least, recipe);
-    if (std::make_pair(trade.seconds, trade.peakBytes) <
-        std::make_pair(best.seconds, best.peakBytes))
+    auto [lead, fetchFirst, urgentFirst, lateDrains] = kPolicies[number];
+    PlacePolicy policy{limit, false, lead, fetchFirst, urgentFirst, lateDrains};
+    Trade trade =
+        tryOne(*variant.problem, variant.least, {variant.decisions, policy});
+    if (isBetter(trade, best)) {
       best = trade;
+      favorite = number;
+    }
   }
   return best;
+}
+
+/// The policies that are likely to be best.
+Trade Search::tryFew(const Variant &variant, int64_t limit, bool overlap) {
+  if (!overlap) {
+    PlacePolicy policy;
+    policy.limit = limit;
+    policy.serial = true;
+    return tryOne(*variant.problem, variant.least, {variant.decisions, policy});
+  }
+  // With free memory only the order of reductions matters.
+  size_t second = limit == kUnlimited || favorite == 0 ? 1 : favorite;
+  return tryPolicies(variant, limit, kNone, {size_t(0), second});
+}
+
+/// The policies that `tryFew` left out.
+Trade Search::tryOthers(const Variant &variant, int64_t limit, Trade best) {
+  std::vector<size_t> others;
+  for (size_t number = 1; number != kNumPolicies; ++number)
+    if (number != favorite)
+      others.push_back(number);
+  return tryPolicies(variant, limit, best, others);
 }
 
 /// Bucket rules to try; the first is none.
 static std::vector<BucketRule> bucketRules(const SchedulerOptions &options) {
   int64_t bytes = options.bucketBytes;
-  std::vector<BucketRule> rules = {{BucketRule::None, 0, 0}};
+  std::vector<BucketRule> rules = {{BucketRule::None, 0, 0, 0, 0}};
   if (!options.bucket)
     return rules;
-  for (int64_t part : {1, 4, 16, 64})
-    rules.push_back({BucketRule::Lateness, 0, bytes / part});
-  rules.push_back({BucketRule::Unit, 0, bytes});
-  rules.push_back({BucketRule::Share, 0.5, bytes});
-  rules.push_back({BucketRule::Share, 0.1, bytes});
+  rules.push_back({BucketRule::Lateness, 0, bytes, 0, 0});
+  rules.push_back({BucketRule::Unit, 0, bytes, 0, 0});
+  rules.push_back({BucketRule::Share, 0.5, bytes, 0, 0});
+  rules.push_back({BucketRule::Share, 0.1, bytes, 0, 0});
   return rules;
 }
 
@@ -169,11 +194,11 @@ Search::findVariants(const SchedulerOptions &options) {
   std::vector<Variant> variants;
   auto tryVariant = [&](size_t order, const BucketRule &rule) {
     Variant variant = makeVariant(orders[order], rule, {});
-    if (!variant.problem->valid || (rule.kind != BucketRule::None &&
-                                    variant.decisions->buckets.empty()))
+    if (!variant.problem->valid ||
+        (rule.kind != BucketRule::None && variant.decisions->buckets.empty()))
       return;
     variant.number = order;
-    variant.fastest = tryAll(variant, kUnlimited, options.prefetch);
+    variant.fastest = tryFew(variant, kUnlimited, options.prefetch);
     variants.push_back(std::move(variant));
   };
   std::vector<BucketRule> rules = bucketRules(options);
@@ -200,36 +225,40 @@ Search::findVariants(const SchedulerOptions &options) {
   return variants;
 }
 
-/// The fastest placement of a variant under a limit, with several parts of the
-/// memory given to gathers that stay.
-Trade Search::tryKeeping(Variant &variant, int64_t limit,
+/// The better of `best`, which `variant` reached, and placements with several
+/// parts of the memory given to gathers that stay.
+Trade Search::tryKeeping(const Variant &variant, int64_t limit, Trade best,
                          const SchedulerOptions &options) {
-  Trade best = tryAll(variant, limit, options.prefetch);
   if (!options.keepGathered)
     return best;
-  if (variant.repeats.empty())
-    variant.repeats = findRepeats(*variant.problem);
+  std::vector<Repeat> repeats = findRepeats(*variant.problem);
   std::vector<int32_t> previous;
+  Variant bestVariant;
   for (double part : {1.0, 0.5, 0.25}) {
-    if (trialsLeft <= 0 || best.seconds <= bound * (1 + kWorthwhile / 10))
+    if (repeats.empty() || trialsLeft <= 0 ||
+        best.seconds <= bound * (1 + kWorthwhile / 10))
       break;
     int64_t keepLimit = kUnlimited;
     if (limit != kUnlimited)
       keepLimit = variant.lowest + part * (limit - variant.lowest);
     std::vector<int32_t> dropped =
-        chooseDropped(variant.repeats, variant.least, keepLimit);
+        chooseDropped(repeats, variant.least, keepLimit);
     if (dropped.empty() || dropped == previous)
       break;
     previous = dropped;
     Variant kept = makeVariant(variant.order, variant.rule, std::move(dropped));
     if (!kept.problem->valid)
       continue;
-    Trade trade = tryAll(kept, limit, options.prefetch);
-    if (trade.seconds < best.seconds)
+    Trade trade = tryFew(kept, limit, options.prefetch);
+    if (isBetter(trade, best)) {
       best = trade;
+      bestVariant = std::move(kept);
+    }
     if (limit == kUnlimited)
       break;
   }
+  if (bestVariant.problem && options.prefetch)
+    best = tryOthers(bestVariant, limit, best);
   return best;
 }
 
@@ -250,26 +279,54 @@ static std::vector<size_t> pickVariants(llvm::ArrayRef<int64_t> lowest,
   return picked;
 }
 
-/// Walks down from unlimited memory.
-void Search::descend(std::vector<Variant> &variants,
-                     const SchedulerOptions &options) {
+/// The fastest schedule within a limit. `winner` is the variant that was best
+/// before, and becomes the one that is best now.
+Trade Search::tryLimit(const std::vector<Variant> &variants, int64_t limit,
+                       size_t &winner, const SchedulerOptions &options) {
   std::vector<int64_t> lowest;
   for (const Variant &variant : variants)
     lowest.push_back(variant.lowest);
-  int64_t least = *std::min_element(lowest.begin(), lowest.end());
-  int64_t levels = std::clamp<int64_t>(trialsLeft / 24, 8, 64);
-  int64_t limit = kUnlimited;
+  std::vector<Variant> fitted; // buckets made for this limit
+  if (options.bucket && limit != kUnlimited)
+    for (double parts : {1.5, 3.0, 6.0}) {
+      BucketRule rule{BucketRule::Lateness, 0, options.bucketBytes, parts,
+                      limit};
+      fitted.push_back(makeVariant(variants[winner].order, rule, {}));
+    }
+  Trade best = kNone;
+  const Variant *bestVariant = nullptr;
+  auto consider = [&](const Variant &variant) {
+    Trade trade = kNone;
+    if (variant.problem->valid && variant.lowest <= limit)
+      trade = tryFew(variant, limit, options.prefetch);
+    if (!isBetter(trade, best))
+      return false;
+    best = trade;
+    bestVariant = &variant;
+    return true;
+  };
+  for (size_t i : pickVariants(lowest, limit, winner))
+    if (consider(variants[i]))
+      winner = i;
+  for (const Variant &variant : fitted)
+    consider(variant);
+  if (!bestVariant)
+    return best;
+  if (options.prefetch)
+    best = tryOthers(*bestVariant, limit, best);
+  return tryKeeping(*bestVariant, limit, best, options);
+}
+
+/// Walks down from unlimited memory.
+void Search::descend(const std::vector<Variant> &variants,
+                     const SchedulerOptions &options) {
+  int64_t least = kUnlimited, limit = kUnlimited;
+  for (const Variant &variant : variants)
+    least = std::min(least, variant.lowest);
+  int64_t levels = std::clamp<int64_t>(trialsLeft / 32, 8, 64);
   size_t winner = 0;
   while (trialsLeft > 0 && limit >= least) {
-    Trade best{std::numeric_limits<double>::max(), kUnlimited, {}};
-    for (size_t i : pickVariants(lowest, limit, winner)) {
-      Trade trade = tryKeeping(variants[i], limit, options);
-      if (std::make_pair(trade.seconds, trade.peakBytes) <
-          std::make_pair(best.seconds, best.peakBytes)) {
-        best = trade;
-        winner = i;
-      }
-    }
+    Trade best = tryLimit(variants, limit, winner, options);
     int64_t top = std::min(limit, best.peakBytes);
     if (top == kUnlimited)
       return;
@@ -317,7 +374,7 @@ void Search::improve(const Variant &variant, const SchedulerOptions &options) {
   while (statesLeft > 0) {
     auto within = llvm::find_if(
         front, [&](const Trade &trade) { return trade.peakBytes <= limit; });
-    Trade best{std::numeric_limits<double>::max(), kUnlimited, {}};
+    Trade best = kNone;
     if (within != front.end())
       best = *within;
     // What one limit leaves over is for the next ones.

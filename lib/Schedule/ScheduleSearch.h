@@ -61,20 +61,27 @@ private:
                const Recipe &recipe);
   Variant makeVariant(llvm::ArrayRef<int32_t> order, const BucketRule &rule,
                       std::vector<int32_t> dropped) const;
-  Trade tryAll(const Variant &variant, int64_t limit, bool overlap);
+  Trade tryPolicies(const Variant &variant, int64_t limit, Trade best,
+                    llvm::ArrayRef<size_t> policies);
+  Trade tryFew(const Variant &variant, int64_t limit, bool overlap);
+  Trade tryOthers(const Variant &variant, int64_t limit, Trade best);
   std::vector<Variant> findVariants(const SchedulerOptions &options);
-  Trade tryKeeping(Variant &variant, int64_t limit,
+  Trade tryKeeping(const Variant &variant, int64_t limit, Trade best,
                    const SchedulerOptions &options);
-  void descend(std::vector<Variant> &variants, const SchedulerOptions &options);
+  Trade tryLimit(const std::vector<Variant> &variants, int64_t limit,
+                 size_t &winner, const SchedulerOptions &options);
+  void descend(const std::vector<Variant> &variants,
+               const SchedulerOptions &options);
   void improve(const Variant &variant, const SchedulerOptions &options);
   Trade improveOne(const Problem &problem, const Trade &best, int64_t limit,
                    int64_t &statesLeft);
 
   const StepGraph &graph;
   std::vector<std::vector<int32_t>> orders; ///< the first is the graph's
-  double bound = 0; ///< no schedule takes less
+  double bound = 0;                         ///< no schedule takes less
   int64_t costOfTrial = 0;
   int64_t trialsLeft = 0;
+  size_t favorite = 0; ///< the policy that was best last
   std::vector<Trade> front;
 };
 

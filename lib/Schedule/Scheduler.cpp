@@ -45,9 +45,9 @@ static void describePeak(const StepGraph &graph, ScheduleResult &result) {
     }
   }
   for (auto [number, buffer] : llvm::enumerate(graph.buffers))
-    if (buffer.bytes && (buffer.resident || (first[number] >= 0 &&
-                                             first[number] <= peakStep &&
-                                             peakStep <= last[number])))
+    if (buffer.bytes &&
+        (buffer.resident || (first[number] >= 0 && first[number] <= peakStep &&
+                             peakStep <= last[number])))
       result.peakBuffers.push_back(number);
   llvm::stable_sort(result.peakBuffers, [&](int32_t a, int32_t b) {
     return graph.buffers[a].bytes > graph.buffers[b].bytes;

@@ -30,7 +30,7 @@ struct SchedulerOptions {
   bool bucket = true;       ///< issue collectives together
   /// Largest bucket in bytes written (gathers) or read (reductions). Buckets
   /// are only as large as pays.
-  int64_t bucketBytes = int64_t(2) << 30;
+  int64_t bucketBytes = int64_t(16) << 30;
 };
 
 /// One of the best trades of time against memory.
