@@ -309,12 +309,10 @@ Expected<Machine> mlir::zero::loadMachine(StringRef nameOrPath) {
 }
 
 static json::Object linkToJson(const Link &link) {
-  json::Object object{{"latency", link.latency}, {"bandwidth", link.bandwidth}};
-  if (link.halfSizeBytes != 0)
-    object["half_size"] = link.halfSizeBytes;
-  if (link.ownPart != 0)
-    object["own_part"] = link.ownPart;
-  return object;
+  return json::Object{{"latency", link.latency},
+                      {"bandwidth", link.bandwidth},
+                      {"half_size", link.halfSizeBytes},
+                      {"own_part", link.ownPart}};
 }
 
 static json::Object numbersToJson(const std::map<std::string, double> &map) {

@@ -44,6 +44,7 @@ static Software makeEager(StringRef name, StringRef meaning) {
   s.updateLayerSeconds = 0.000388;
   s.fullRecompute = 0.783;
   s.oneCommunicator = true;
+  s.keepOuter = true;
   return s;
 }
 

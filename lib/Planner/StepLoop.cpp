@@ -142,9 +142,17 @@ void StepLoop::backward(bool last) {
                          times.units[unit].gatherBytes, "layer", unit);
   };
   int64_t ahead = config.prefetch;
+  bool again =
+      config.stage == 3 && config.keepLayers == 0 && !software.keepOuter;
+  double head = 0, embedding = 0;
+  if (again)
+    head =
+        start(gathers, times.head.gather, times.head.gatherBytes, "head", -1);
   for (int64_t unit = units - 1; unit >= units - ahead; --unit)
     gather(unit);
-  compute(times.head.forward + times.head.backward, parts.head, "head", -1);
+  compute(times.head.forward, parts.head, "head", -1);
+  wait(head, parts.exposedGather);
+  compute(times.head.backward, parts.head, "head backward", -1);
   reduceUnit(times.head, last, "head", -1);
   for (int64_t unit = units - 1; unit >= 0; --unit) {
     if (ahead == 0)
@@ -152,10 +160,14 @@ void StepLoop::backward(bool last) {
     wait(ends[unit], parts.exposedGather);
     if (ahead > 0)
       gather(unit - ahead);
+    if (again && unit == 0)
+      embedding = start(gathers, times.embedding.gather,
+                        times.embedding.gatherBytes, "embedding", -1);
     compute(times.units[unit].recompute, parts.recompute, "recompute", unit);
     compute(times.units[unit].backward, parts.backward, "backward", unit);
     reduceUnit(times.units[unit], last, "layer", unit);
   }
+  wait(embedding, parts.exposedGather);
   compute(times.embedding.backward, parts.head, "embedding", -1);
   reduceUnit(times.embedding, last, "embedding", -1);
 }

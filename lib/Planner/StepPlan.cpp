@@ -114,6 +114,14 @@ MemoryParts StepPlanner::memory(const StepConfig &config) const {
   return parts;
 }
 
+int64_t StepPlanner::keptParameters(const StepConfig &config) const {
+  if (config.stage != 3)
+    return 0;
+  int64_t kept = std::min(config.keepLayers, shape.layers);
+  bool outer = kept > 0 || software.keepOuter;
+  return kept * shape.layerSize() + (outer ? shape.outerSize(config.seq) : 0);
+}
+
 TrafficParts StepPlanner::traffic(const StepConfig &config) const {
   TypeBytes bytes = typeBytes(config.precision);
   int64_t shards = config.shards();
@@ -132,8 +140,9 @@ TrafficParts StepPlanner::traffic(const StepConfig &config) const {
   }
   if (config.stage == 3) {
     int64_t kept = std::min(config.keepLayers, shape.layers);
-    // The embedding and the head stay for the backward pass.
     int64_t again = (shape.layers - kept) * layerShard * (shards - 1);
+    if (kept == 0 && !software.keepOuter)
+      again += outerShard * (shards - 1);
     parts.allGather = config.accumulate * (once + again) * bytes.parameter;
   } else {
     parts.allGather = once * bytes.parameter;

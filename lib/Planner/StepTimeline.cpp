@@ -63,10 +63,12 @@ private:
 void MemoryCurve::addCompute(const StepEvent &event) {
   int64_t whole = planner.savedBytes(config, Recompute::None);
   bool forward = event.what == "forward", backward = event.what == "backward";
-  if (event.unit < 0 && event.what == "head") {
+  if (event.unit < 0 && event.what.starts_with("head")) {
     int64_t logits = planner.memory(config).logits;
-    change(event.begin, MemoryKind::Activation, logits);
-    change(event.end, MemoryKind::Activation, -logits);
+    if (event.what == "head")
+      change(event.begin, MemoryKind::Activation, logits);
+    else
+      change(event.end, MemoryKind::Activation, -logits);
     return;
   }
   if (event.unit < 0 || (!forward && !backward && event.what != "recompute"))
@@ -154,9 +156,10 @@ static void addParameters(const StepPlanner &planner, const StepConfig &config,
     timeline.parameters.push_back(std::move(row));
   };
   bool sharded = config.stage == 3 && config.shards() > 1;
-  StringRef outside = sharded             ? "kept for backward"
-                      : config.stage == 0 ? "never"
-                                          : "after the update";
+  StringRef outside = config.stage == 0 ? "never" : "after the update";
+  if (sharded)
+    outside =
+        planner.keptParameters(config) > 0 ? "kept for backward" : "twice";
   for (const ShapeParameter &parameter : shape.outerParameters(config.seq))
     add(parameter, "", outside);
   for (int64_t layer = 0; layer != shape.layers; ++layer)

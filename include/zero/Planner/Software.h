@@ -50,6 +50,8 @@ struct Software {
   /// Stages 1 and 2 gather parameters in the forward pass, not after the
   /// update.
   bool gatherInForward = false;
+  /// Stage 3: embedding and head stay gathered from forward to backward.
+  bool keepOuter = false;
 };
 
 /// All that are known. The first is this compiler's own.

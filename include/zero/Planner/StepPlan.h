@@ -51,7 +51,9 @@ struct StepConfig {
   int64_t recomputeLayers = -1; ///< of those, how many; negative: all
   int64_t prefetch = 1; ///< gathers that run ahead of the compute, in buckets
   int64_t bucketLayers = 1; ///< layers of one gather
-  int64_t keepLayers = 0;   ///< layers that stay gathered until backward
+  /// Layers that stay gathered until backward; if any do, so do the embedding
+  /// and the head.
+  int64_t keepLayers = 0;
 
   int64_t shards() const { return ranks / replicas; }
 };
@@ -138,6 +140,8 @@ public:
   /// activations that backward reads of it.
   int64_t layerBytes(const StepConfig &config) const;
   int64_t savedBytes(const StepConfig &config, Recompute recompute) const;
+  /// Parameters that stay gathered from forward to backward.
+  int64_t keptParameters(const StepConfig &config) const;
 
   const ModelShape &getShape() const { return shape; }
   const CostModel &getCost() const { return cost; }
