@@ -85,9 +85,10 @@ double CostModel::compute(const OpWork &work) const {
     arithmetic = work.flops /
                  (peakOf(machine, work.type) * matmulEfficiency(machine, work));
   else if (work.cls == OpWork::Kernel)
-    arithmetic = (work.flops + work.transcendentals *
-                                   machine.constant("transcendental_flops")) /
-                 peakOf(machine, "f32");
+    arithmetic =
+        (work.flops +
+         work.transcendentals * machine.constant("transcendental_flops")) /
+        (peakOf(machine, "f32") * machine.constant("kernel_flops_efficiency"));
   return std::max(memory, arithmetic) + machine.kernelLatency;
 }
 

@@ -34,6 +34,8 @@ static constexpr MachineConstant constants[] = {
      "not count"},
     {"kernel_bandwidth_efficiency", 0.85,
      "part of the memory bandwidth that elementwise kernels reach"},
+    {"kernel_flops_efficiency", 1,
+     "part of the f32 peak that arithmetic outside of products reaches"},
     {"transcendental_flops", 20, "flops that one exp, tanh or erf counts for"},
     {"overlap_slowdown", 0,
      "compute time lost per second of a collective beside it"},
