@@ -39,7 +39,7 @@ struct ZeroOptions {
   bool keepAdjacent = true;
   /// Whether collectives are scheduled at all; see the pass `zero-schedule` for
   /// the rest.
-  bool schedule = false;
+  bool schedule = true;
   int64_t memoryBytes = kUnsetMemory;
   std::string machine;
   bool prefetch = true, keepGathered = true, reorder = true, bucket = true;

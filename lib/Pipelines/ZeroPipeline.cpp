@@ -102,7 +102,7 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
       llvm::cl::desc("A machine preset by name, or a .json file")};
   Option<ScheduleMode> schedule{
       *this, "schedule", llvm::cl::desc("What the schedule decides"),
-      llvm::cl::init(ScheduleMode::None),
+      llvm::cl::init(ScheduleMode::Joint),
       llvm::cl::values(
           clEnumValN(ScheduleMode::None, "none", "nothing: no overlap"),
           clEnumValN(ScheduleMode::Prefetch, "prefetch", "starts and waits"),

@@ -106,7 +106,7 @@ LogicalResult ModuleScheduler::schedule(FunctionOpInterface func,
   if (!result.feasible)
     return emitDoesNotFit(*step, result, options.memoryBytes,
                           stage ? stage.getInt() : 0);
-  emitRemarks(*step, result, options.memoryBytes, pass);
+  emitRemarks(*step, result, options, pass);
   applySchedule(*step, result.schedule);
   count(result.schedule);
   peakBytes = std::max(peakBytes, result.simulated.peakBytes);

@@ -50,9 +50,9 @@ namespace {
 class Explainer {
 public:
   Explainer(const StepFunction &step, const ScheduleResult &result,
-            int64_t budget, StringRef pass)
-      : graph(step.graph), step(step), result(result), budget(budget),
-        pass(pass) {}
+            const SchedulerOptions &allowed, StringRef pass)
+      : graph(step.graph), step(step), result(result), allowed(allowed),
+        budget(allowed.memoryBytes), pass(pass) {}
 
   void explain();
 
@@ -64,15 +64,19 @@ private:
   void explainDropped();
   void visit(size_t index);
   std::string getReason(int32_t task, size_t start) const;
+  SmallVector<int32_t> membersOf(int32_t task) const;
   int64_t bytesOf(int32_t task) const;
 
   const StepGraph &graph;
   const StepFunction &step;
   const ScheduleResult &result;
+  const SchedulerOptions &allowed;
   int64_t budget;
   StringRef pass;
   /// By buffer: the step of the program after which it is complete.
   std::vector<int64_t> complete;
+  /// By first member of a bucket: all of them.
+  llvm::DenseMap<int32_t, ArrayRef<int32_t>> bucketOf;
   /// By task: the step that starts it.
   std::vector<size_t> startOf;
   /// By channel: the task that was started last, and before a task.
@@ -84,12 +88,21 @@ private:
 };
 } // namespace
 
+SmallVector<int32_t> Explainer::membersOf(int32_t task) const {
+  auto it = bucketOf.find(task);
+  if (it == bucketOf.end())
+    return {task};
+  return SmallVector<int32_t>(it->second.begin(), it->second.end());
+}
+
 int64_t Explainer::bytesOf(int32_t task) const {
-  const StepTask &data = graph.tasks[task];
   int64_t bytes = 0;
-  for (int32_t buffer :
-       data.kind == TaskKind::AllGather ? data.writes : data.reads)
-    bytes += graph.buffers[buffer].bytes;
+  for (int32_t member : membersOf(task)) {
+    const StepTask &data = graph.tasks[member];
+    for (int32_t buffer :
+         data.kind == TaskKind::AllGather ? data.writes : data.reads)
+      bytes += graph.buffers[buffer].bytes;
+  }
   return bytes;
 }
 
@@ -128,13 +141,16 @@ std::string Explainer::getReason(int32_t task, size_t start) const {
   if (timing.start > reached[start] && before[task] >= 0)
     return "its channel is busy with " + graph.tasks[before[task]].label;
   int64_t ready = -1;
-  for (int32_t buffer : graph.tasks[task].reads)
-    ready = std::max(ready, complete[buffer]);
+  for (int32_t member : membersOf(task))
+    for (int32_t buffer : graph.tasks[member].reads)
+      ready = std::max(ready, complete[buffer]);
   int64_t earlier = runsBefore[start] - (ready < 0 ? 0 : runsBefore[ready + 1]);
   if (earlier == 0 && ready < 0)
     return "the step needs it before it computes anything";
   if (earlier == 0)
     return "it begins as soon as its operands are complete";
+  if (!allowed.prefetch)
+    return "this pass begins nothing earlier";
   int64_t live = result.simulated.liveBytes[start - 1];
   if (budget >= 0 && live + bytesOf(task) > budget)
     return "an earlier start would exceed the memory budget";
@@ -157,11 +173,14 @@ void Explainer::visit(size_t index) {
             ") holds up compute for " + formatSeconds(timing.exposed) + " of " +
             formatSeconds(timing.end - timing.start) + ": " +
             getReason(at.task, startOf[at.task]));
-  for (int32_t buffer : task.writes)
-    complete[buffer] = index;
+  for (int32_t member : membersOf(at.task))
+    for (int32_t buffer : graph.tasks[member].writes)
+      complete[buffer] = index;
 }
 
 void Explainer::explain() {
+  for (const std::vector<int32_t> &bucket : result.schedule.buckets)
+    bucketOf[bucket.front()] = bucket;
   summarize();
   explainDropped();
   complete.assign(graph.buffers.size(), -1);
@@ -184,9 +203,9 @@ void Explainer::explain() {
 }
 
 void zero::emitRemarks(const StepFunction &step, const ScheduleResult &result,
-                       int64_t budget, StringRef pass) {
+                       const SchedulerOptions &options, StringRef pass) {
   if (step.func->getContext()->getRemarkEngine())
-    Explainer(step, result, budget, pass).explain();
+    Explainer(step, result, options, pass).explain();
 }
 
 //===----------------------------------------------------------------------===//

@@ -23,7 +23,7 @@ namespace mlir::zero {
 /// step, which gathers were dropped, and why a collective is exposed. To be
 /// called before the schedule is applied.
 void emitRemarks(const StepFunction &step, const ScheduleResult &result,
-                 int64_t budget, StringRef pass);
+                 const SchedulerOptions &options, StringRef pass);
 
 /// The error for a step that fits no schedule. `stage` is its ZeRO stage.
 LogicalResult emitDoesNotFit(const StepFunction &step,

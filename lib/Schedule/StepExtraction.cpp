@@ -83,6 +83,8 @@ private:
   llvm::StringMap<int32_t> symbolBuffers;
   /// By buffer: the last op that reads a value in it, as far as bound.
   std::vector<int64_t> lastReads;
+  /// By buffer: the last task that reads it.
+  std::vector<int32_t> lastReader;
   /// By buffer: the symbol it belongs to, or empty.
   std::vector<StringRef> symbolOf;
   /// By buffer: how often the step has written it.
@@ -109,6 +111,7 @@ int32_t StepBuilder::addBuffer(int64_t bytes, MemoryKind kind, bool resident,
   step.graph.buffers.push_back(buffer);
   step.bufferNames.push_back(name.str());
   lastReads.push_back(-1);
+  lastReader.push_back(kNone);
   symbolOf.push_back("");
   versions.push_back(0);
   return step.graph.buffers.size() - 1;
@@ -159,17 +162,21 @@ void StepBuilder::declareSymbols() {
     StringRef name = param ? param.getSymName() : state.getSymName();
     Type type = param ? param.getType() : state.getType();
     int32_t buffer = addBuffer(getHeldBytes(&op, type, symbols), kind,
-                               /*resident=*/true, name);
+                               /*resident=*/true, "'" + name + "'");
     symbolBuffers[name] = buffer;
     symbolOf[buffer] = name;
   }
 }
 
 void StepBuilder::declareArguments() {
-  for (BlockArgument arg : body.getArguments())
-    bind(arg,
-         addBuffer(getTensorBytes(arg.getType()), MemoryKind::Input,
-                   /*resident=*/true, "input " + Twine(arg.getArgNumber())));
+  for (BlockArgument arg : body.getArguments()) {
+    unsigned number = arg.getArgNumber();
+    std::string name = "argument " + std::to_string(number);
+    if (auto attr = step.func.getArgAttrOfType<StringAttr>(number, kInputAttr))
+      name = "input '" + attr.str() + "'";
+    bind(arg, addBuffer(getTensorBytes(arg.getType()), MemoryKind::Input,
+                        /*resident=*/true, name));
+  }
 }
 
 /// The storage of the symbol that `value` becomes, if `op` may write it there.
@@ -205,9 +212,10 @@ int32_t StepBuilder::addTask(TaskKind kind, int32_t channel,
 }
 
 void StepBuilder::read(int32_t task, int32_t buffer) {
-  auto &reads = step.graph.tasks[task].reads;
-  if (buffer != kNone && !llvm::is_contained(reads, buffer))
-    reads.push_back(buffer);
+  if (buffer == kNone || lastReader[buffer] == task)
+    return;
+  lastReader[buffer] = task;
+  step.graph.tasks[task].reads.push_back(buffer);
 }
 
 void StepBuilder::write(int32_t task, int32_t buffer) {

@@ -95,7 +95,10 @@ public:
 
 private:
   void addUse(Unit &unit, GatheredParam &param, OpOperand &use);
-  bool isAdjacent(const Unit &unit);
+  bool isBefore(Operation *a, Operation *b) const {
+    return positions.lookup(a) < positions.lookup(b);
+  }
+  bool isAdjacent(const Unit &unit) const;
   void keep(StringRef name, Unit &unit);
   void gather(Unit &unit, Phase phase);
 
@@ -103,6 +106,11 @@ private:
   StepInfo &info;
   const llvm::DenseSet<Operation *> &forward;
   llvm::MapVector<StringRef, Unit> units;
+  /// In the block as it was: ops that are moved take the place of their new
+  /// neighbour.
+  llvm::DenseMap<Operation *, int64_t> positions;
+  /// Of all uses of sharded parameters by compute, in order.
+  std::vector<int64_t> usePositions;
 };
 } // namespace
 
@@ -110,13 +118,17 @@ void GatherInserter::addUse(Unit &unit, GatheredParam &param, OpOperand &use) {
   Operation *user = getAncestorIn(info.body, use.getOwner());
   Phase phase = forward.contains(user) ? Forward : Backward;
   param.uses[phase].push_back(&use);
-  if (!unit.first[phase] || user->isBeforeInBlock(unit.first[phase]))
+  usePositions.push_back(positions.lookup(user));
+  if (!unit.first[phase] || isBefore(user, unit.first[phase]))
     unit.first[phase] = user;
-  if (!unit.last[phase] || unit.last[phase]->isBeforeInBlock(user))
+  if (!unit.last[phase] || isBefore(unit.last[phase], user))
     unit.last[phase] = user;
 }
 
 void GatherInserter::collect(SymbolTable &symbols) {
+  int64_t next = 0;
+  for (Operation &op : *info.body)
+    positions[&op] = next++;
   for (auto &[name, reads] : info.reads) {
     auto param = symbols.lookup<ParamOp>(name);
     ReadOp read = reads.front();
@@ -129,26 +141,18 @@ void GatherInserter::collect(SymbolTable &symbols) {
         addUse(unit, gathered, use);
     unit.params.push_back(std::move(gathered));
   }
+  llvm::sort(usePositions);
 }
 
 /// Whether no other unit is used between the unit's last use in forward and
 /// its first in backward, so that releasing it would free nothing in time.
-bool GatherInserter::isAdjacent(const Unit &unit) {
+bool GatherInserter::isAdjacent(const Unit &unit) const {
   Operation *end = unit.last[Forward], *begin = unit.first[Backward];
-  if (!end || !begin || begin->isBeforeInBlock(end))
+  if (!end || !begin || isBefore(begin, end))
     return false;
-  for (auto &[name, other] : units) {
-    if (&other == &unit)
-      continue;
-    for (GatheredParam &param : other.params)
-      for (auto &uses : param.uses)
-        for (OpOperand *use : uses) {
-          Operation *user = getAncestorIn(info.body, use->getOwner());
-          if (end->isBeforeInBlock(user) && user->isBeforeInBlock(begin))
-            return false;
-        }
-  }
-  return true;
+  // The next use of anything is the unit's own.
+  auto next = llvm::upper_bound(usePositions, positions.lookup(end));
+  return next == usePositions.end() || *next >= positions.lookup(begin);
 }
 
 /// Lets uses in the backward pass see what the forward pass gathered.
@@ -170,8 +174,10 @@ void GatherInserter::keep(StringRef name, Unit &unit) {
 void GatherInserter::gather(Unit &unit, Phase phase) {
   Operation *position = unit.first[phase];
   for (GatheredParam &param : unit.params)
-    if (!param.uses[phase].empty() && position->isBeforeInBlock(param.read))
+    if (!param.uses[phase].empty() && isBefore(position, param.read)) {
       param.read->moveBefore(position);
+      positions[param.read] = positions.lookup(position);
+    }
   OpBuilder builder(info.func.getContext());
   for (GatheredParam &param : unit.params) {
     if (param.uses[phase].empty())

@@ -1,10 +1,13 @@
 // Decisions are explained on request, and only then.
-// RUN: zero-opt %s --zero-stage=3 --zero-ranks=4 --remarks-filter='zero-.*' 2>&1 >/dev/null | FileCheck %s
+// RUN: zero-opt %s --zero-stage=3 --zero-ranks=4 --zero-schedule=none --remarks-filter='zero-.*' 2>&1 >/dev/null | FileCheck %s
 // RUN: zero-opt %s --zero-stage=3 --zero-ranks=4 2>&1 >/dev/null | count 0
+// RUN: zero-opt %s --zero-stage=3 --zero-ranks=4 --remarks-filter='zero-.*' 2>&1 >/dev/null | FileCheck %s --check-prefix=JOINT
 
 // CHECK-DAG: remark: [Passed] kept | Category:zero-partition | Remark="unit 'fc' stays gathered: the backward needs it before any other unit"
 // CHECK-DAG: remark: [Passed] bucket | Category:zero-bucket | Remark="unit 'fc': 2 tensors, 80 bytes in one zero.all_gather"
 // CHECK-DAG: remark: [Passed] bucket | Category:zero-bucket | Remark="unit 'fc': 2 tensors, 80 bytes in one zero.reduce_scatter"
+// JOINT: remark: [Analysis] plan | Category:zero-schedule
+// JOINT: remark: [Passed] kept | Category:zero-schedule | Remark="the second all_gather of 'fc' is dropped
 
 zero.param @fc.weight : tensor<4x4xf32>
 zero.param @fc.bias : tensor<4xf32>

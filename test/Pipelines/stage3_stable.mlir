@@ -1,9 +1,20 @@
 // Passes of MLIR that know nothing of ZeRO leave the scheduled step as it is: the
 // same gathers, reductions and releases, each at the same place.
-// RUN: zero-opt %s --zero-stage=3 --zero-ranks=4 --cse --canonicalize --loop-invariant-code-motion | FileCheck %s
-// RUN: zero-opt %s --zero-stage=3 --zero-ranks=4 --cse --canonicalize --loop-invariant-code-motion | grep -o "zero\.[a-z_]*" > %t.after
-// RUN: zero-opt %s --zero-stage=3 --zero-ranks=4 | grep -o "zero\.[a-z_]*" > %t.before
+// RUN: zero-opt %s --zero-stage=3 --zero-ranks=4 --zero-schedule=none --cse --canonicalize --loop-invariant-code-motion | FileCheck %s
+// RUN: zero-opt %s --zero-stage=3 --zero-ranks=4 --zero-schedule=none --cse --canonicalize --loop-invariant-code-motion | grep -o "zero\.[a-z_]*" > %t.after
+// RUN: zero-opt %s --zero-stage=3 --zero-ranks=4 --zero-schedule=none | grep -o "zero\.[a-z_]*" > %t.before
 // RUN: diff %t.before %t.after
+
+// The same starts and waits, in the same places among compute.
+// RUN: zero-opt %s --zero-stage=3 --zero-ranks=4 --zero-schedule=prefetch -o %t.started
+// RUN: FileCheck %s --check-prefix=START < %t.started
+// RUN: zero-opt %t.started --cse --canonicalize --loop-invariant-code-motion | grep -o "[a-z]*\.[a-z_]* " > %t.started.after
+// RUN: grep -o "[a-z]*\.[a-z_]* " %t.started > %t.started.before
+// RUN: diff %t.started.before %t.started.after
+// START: zero.all_gather_start
+// START: zero.wait
+// START: zero.reduce_scatter_start
+// START: zero.wait
 
 zero.param @e.weight : tensor<4x4xf32>
 zero.param @l.0.weight : tensor<4x4xf32>

@@ -2,14 +2,17 @@
 // RUN: zero-opt %s --zero-stage=3 --zero-ranks=4 2>&1 | FileCheck %s --check-prefix=RANKS
 // RUN: zero-opt %s --zero-ranks 4 --zero-stage 3 2>&1 | FileCheck %s --check-prefix=RANKS
 // RUN: zero-opt %s --zero-stage=3 --zero-grid=4 | FileCheck %s --check-prefix=RANKS
+// RUN: zero-opt %s --zero-stage=3 --zero-grid=2x4 | FileCheck %s --check-prefix=GRID
+// RUN: zero-opt %s --zero-stage=3 --zero-ranks=4 --zero-schedule=none | FileCheck %s --check-prefix=NONE
+// RUN: zero-opt %s --zero-stage=3 --zero-ranks=4 --zero-memory=1KiB --zero-machine=h100 --zero-schedule=joint | FileCheck %s --check-prefix=RANKS
 // RUN: zero-opt %s --zero-pipeline='stage=3 ranks=4' | FileCheck %s --check-prefix=RANKS
-// RUN: zero-opt %s --pass-pipeline='builtin.module(zero-annotate{ranks=4},zero-partition{stage=3},zero-bucket,zero-release,zero-verify)' | FileCheck %s --check-prefix=RANKS
+// RUN: zero-opt %s --pass-pipeline='builtin.module(zero-annotate{ranks=4},zero-partition{stage=3},zero-bucket,zero-release,zero-schedule,zero-verify)' | FileCheck %s --check-prefix=RANKS
 // RUN: zero-opt %s --zero-stage=0 2>&1 | FileCheck %s --check-prefix=DEFAULT
 // RUN: zero-opt %s --canonicalize --zero-stage=3 --zero-ranks=4 --symbol-dce --mlir-print-ir-before-all 2>&1 | grep "IR Dump" | FileCheck %s --check-prefix=ORDER
 // RUN: zero-opt --help | FileCheck %s --check-prefix=HELP
 
 // RANKS-NOT: remark
-// RANKS: module attributes {zero.stage = 3 : i64}
+// RANKS: module attributes {zero.planned_peak = {{[0-9]+}} : i64, zero.planned_seconds = {{.*}} : f64, zero.stage = 3 : i64}
 // RANKS: shard.grid @dp(shape = 4)
 // RANKS: zero.all_gather
 // RANKS: zero.release
@@ -22,25 +25,36 @@
 // ORDER-NEXT: zero-partition
 // ORDER-NEXT: zero-bucket
 // ORDER-NEXT: zero-release
+// ORDER-NEXT: zero-schedule
 // ORDER-NEXT: zero-verify
 // ORDER-NEXT: SymbolDCE
+// GRID: shard.grid @hsdp(shape = 2x4)
+// GRID: zero.all_reduce
+// NONE: module attributes {zero.stage = 3 : i64}
 // HELP: --zero-stage=<0..3>
+// HELP: --zero-memory=<size>
+// HELP: --zero-machine=<name>
+// HELP: --zero-schedule=<mode>
 
 // RUN: not zero-opt %s --zero-stage=4 2>&1 | count 1
 // RUN: not zero-opt %s --zero-stage=4 2>&1 | FileCheck %s --check-prefix=FOUR
 // RUN: not zero-opt %s --zero-stage=3 --zero-ranks=0 2>&1 | count 1
-// RUN: not zero-opt %s --zero-stage=3 --zero-ranks=0 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not zero-opt %s --zero-stage=3 --zero-ranks=0 2>&1 | FileCheck %s --check-prefix=ZERO
 // RUN: not zero-opt %s --zero-ranks=4 2>&1 | FileCheck %s --check-prefix=ALONE
-// RUN: not zero-opt %s --zero-stage=3 --zero-memory=80GiB 2>&1 | FileCheck %s --check-prefix=MEMORY
-// RUN: not zero-opt %s --zero-stage=3 --zero-grid=2x4 2>&1 | FileCheck %s --check-prefix=GRID
+// RUN: not zero-opt %s --zero-stage=3 --zero-memory=80GB! 2>&1 | FileCheck %s --check-prefix=MEMORY
+// RUN: not zero-opt %s --zero-stage=3 --zero-schedule=all 2>&1 | FileCheck %s --check-prefix=MODE
+// RUN: not zero-opt %s --zero-stage=3 --zero-machine=h1000 2>&1 | FileCheck %s --check-prefix=MACHINE
+// RUN: not zero-opt %s --zero-stage=3 --zero-grid=2x4x8 2>&1 | FileCheck %s --check-prefix=CUBE
 // RUN: not zero-opt %s --zero-stage=3 --zero-grid=2x4 --zero-ranks=8 2>&1 | FileCheck %s --check-prefix=BOTH
 // RUN: not zero-opt %s --zero-stage=-1 2>&1 | FileCheck %s --check-prefix=MINUS
 // MINUS: zero-opt: --zero-stage=-1: stage -1 does not exist
 // FOUR: zero-opt: --zero-stage=4: stage 4 does not exist; ZeRO stages are 0, 1, 2, 3
-// NONE: zero_opt_flags.mlir{{.*}}error: expects at least 1 rank, got 0
-// ALONE: zero-opt: --zero-ranks, --zero-grid and --zero-bucket-bytes go with --zero-stage=<0..3>, which is missing
-// MEMORY: zero-opt: --zero-memory: planning under a memory budget is not available yet; leave the flag out
-// GRID: error: {{.*}}has 2 axes; only grids of one axis are supported
+// ZERO: zero_opt_flags.mlir{{.*}}error: expects at least 1 rank, got 0
+// ALONE: zero-opt: --zero-ranks, --zero-grid, --zero-bucket-bytes, --zero-memory, --zero-machine and --zero-schedule go with --zero-stage=<0..3>, which is missing
+// MEMORY: zero-opt: --zero-memory=80GB!: expects a size such as 80GiB, 512MiB or a number of bytes above 0
+// MODE: zero-opt: --zero-schedule=all: expects none, prefetch, keep, reorder, bucket or joint
+// MACHINE: error: {{.*}}h1000
+// CUBE: error: {{.*}}has 3 axes; expects one, or two: replicas by shards
 // BOTH: error: is given a number of ranks and a grid; give one of them
 
 zero.param @w : tensor<10x4xf32>

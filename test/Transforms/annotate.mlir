@@ -4,7 +4,7 @@
 // RUN: zero-opt %s --zero-annotate 2>&1 | FileCheck %s --check-prefix=DEFAULT
 
 // CHECK: shard.grid @dp(shape = 4)
-// GRID: shard.grid @dp(shape = 2x3)
+// GRID: shard.grid @hsdp(shape = 2x3)
 // DEFAULT: remark: no grid and no number of ranks given, using 8 ranks
 // DEFAULT: shard.grid @dp(shape = 8)
 

@@ -50,6 +50,19 @@ func.func @used_between(%dw: tensor<10x4xf32>, %db: tensor<10xf32>) {
   return
 }
 
+// Nor do element types.
+// CHECK-LABEL: func.func @types
+// CHECK: zero.all_reduce %arg1 average
+// CHECK: zero.all_reduce %arg0 average
+func.func @types(%dw: tensor<10x4xf32>, %db: tensor<10xf64>) {
+  %rb = zero.all_reduce %db average on @dp : (tensor<10xf64>) -> tensor<10xf64>
+  %rw = zero.all_reduce %dw average on @dp : (tensor<10x4xf32>) -> tensor<10x4xf32>
+  zero.assign @a.weight, %rw : tensor<10x4xf32>
+  %cb = arith.truncf %rb : tensor<10xf64> to tensor<10xf32>
+  zero.assign @a.bias, %cb : tensor<10xf32>
+  return
+}
+
 // Sums and averages do not mix.
 // CHECK-LABEL: func.func @kinds
 // CHECK: zero.all_reduce %arg1 average
@@ -107,4 +120,55 @@ func.func @gathers() -> (tensor<10x4xf32>, tensor<10xf32>, tensor<4x4xf32>, tens
   %n = arith.negf %w : tensor<10x4xf32>
   %again = zero.all_gather %sw on @dp : (!zero.sharded<10x4xf32, @dp, dim = 0>) -> tensor<10x4xf32>
   return %n, %b, %v, %again : tensor<10x4xf32>, tensor<10xf32>, tensor<4x4xf32>, tensor<10x4xf32>
+}
+
+// -----
+
+shard.grid @hsdp(shape = 2x4)
+zero.param @a.weight : tensor<10x4xf32> unit("a")
+zero.param @a.bias : tensor<10xf32> unit("a")
+
+// Sums over replicas follow the bucket of sums over shards as one of their own;
+// where the buckets are full, both end.
+// CHECK-LABEL: func.func @hybrid
+// CHECK: %[[H:.*]] = arith.negf
+// CHECK-NEXT: %[[S:.*]]:2 = zero.reduce_scatter %arg1, %[[H]] average on @hsdp axes [1]
+// CHECK-NEXT: %[[R:.*]]:2 = zero.all_reduce %[[S]]#0, %[[S]]#1 average on @hsdp :
+// CHECK-NEXT: arith.negf %[[R]]#0
+// SMALL-LABEL: func.func @hybrid
+// SMALL-NEXT: %[[SB:.*]] = zero.reduce_scatter %arg1 average
+// SMALL-NEXT: arith.negf
+// SMALL-NEXT: %[[SW:.*]] = zero.reduce_scatter %{{.*}} average
+// SMALL-NEXT: zero.all_reduce %[[SB]], %[[SW]] average on @hsdp :
+func.func @hybrid(%dw: tensor<10x4xf32>, %db: tensor<10xf32>) {
+  %sb = zero.reduce_scatter %db average on @hsdp axes [1] : (tensor<10xf32>) -> tensor<3xf32>
+  %rb = zero.all_reduce %sb average on @hsdp axes [0] : (tensor<3xf32>) -> tensor<3xf32>
+  %h = arith.negf %dw : tensor<10x4xf32>
+  %sw = zero.reduce_scatter %h average on @hsdp axes [1] : (tensor<10x4xf32>) -> tensor<3x4xf32>
+  %rw = zero.all_reduce %sw average on @hsdp axes [0] : (tensor<3x4xf32>) -> tensor<3x4xf32>
+  %nb = arith.negf %rb : tensor<3xf32>
+  %w = zero.all_gather %rw on @hsdp axes [1] : (tensor<3x4xf32>) -> tensor<10x4xf32>
+  zero.assign @a.weight, %w : tensor<10x4xf32>
+  %b = zero.all_gather %nb on @hsdp axes [1] : (tensor<3xf32>) -> tensor<10xf32>
+  zero.assign @a.bias, %b : tensor<10xf32>
+  return
+}
+
+// A use of a sum over replicas ends both buckets, in this order.
+// CHECK-LABEL: func.func @hybrid_used
+// CHECK: %[[S:.*]] = zero.reduce_scatter %arg1 average
+// CHECK: %[[R:.*]] = zero.all_reduce %[[S]] average
+// CHECK: arith.negf %[[R]]
+// CHECK: zero.reduce_scatter %arg0 average
+func.func @hybrid_used(%dw: tensor<10x4xf32>, %db: tensor<10xf32>) {
+  %sb = zero.reduce_scatter %db average on @hsdp axes [1] : (tensor<10xf32>) -> tensor<3xf32>
+  %rb = zero.all_reduce %sb average on @hsdp axes [0] : (tensor<3xf32>) -> tensor<3xf32>
+  %nb = arith.negf %rb : tensor<3xf32>
+  %sw = zero.reduce_scatter %dw average on @hsdp axes [1] : (tensor<10x4xf32>) -> tensor<3x4xf32>
+  %rw = zero.all_reduce %sw average on @hsdp axes [0] : (tensor<3x4xf32>) -> tensor<3x4xf32>
+  %w = zero.all_gather %rw on @hsdp axes [1] : (tensor<3x4xf32>) -> tensor<10x4xf32>
+  zero.assign @a.weight, %w : tensor<10x4xf32>
+  %b = zero.all_gather %nb on @hsdp axes [1] : (tensor<3xf32>) -> tensor<10xf32>
+  zero.assign @a.bias, %b : tensor<10xf32>
+  return
 }

@@ -22,8 +22,8 @@ module {
 
 // -----
 
-// expected-error @below {{has 2 axes; only grids of one axis are supported}}
-shard.grid @dp(shape = 4x8)
+// expected-error @below {{has 3 axes; expects one, or two: replicas by shards}}
+shard.grid @dp(shape = 2x4x8)
 zero.param @w : tensor<4xf32>
 
 // -----

@@ -33,4 +33,22 @@ module attributes {zero.stage = 3 : i64} {
     zero.assign @mean, %d : tensor<10xf32>
     return
   }
+
+  // Averaged over one axis of a grid, then over the other; a norm of the chunks,
+  // added up where the other parts are.
+  // CHECK-LABEL: func.func @hybrid
+  shard.grid @hsdp(shape = 2x4)
+  zero.param @h : !zero.sharded<10xf32, @hsdp, axes = [1], dim = 0>
+  func.func @hybrid(%x: tensor<10xf32> {zero.input = "x"}, %lr: tensor<f32> {zero.hyper = "lr"}) {
+    %f = zero.reduce_scatter_start %x average on @hsdp axes [1] : (tensor<10xf32>) -> !zero.future<tensor<3xf32>>
+    %s = zero.wait %f : !zero.future<tensor<3xf32>>
+    %e = zero.all_reduce_start %s average on @hsdp axes [0] : (tensor<3xf32>) -> !zero.future<tensor<3xf32>>
+    %g = zero.wait %e : !zero.future<tensor<3xf32>>
+    %n = train.sum_squares %g : (tensor<3xf32>) -> tensor<f64>
+    %total = zero.all_reduce %n on @hsdp axes [1] : (tensor<f64>) -> tensor<f64>
+    %clip = train.cast %total : tensor<f64> to tensor<f32>
+    %gc = train.div %g, %clip : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
+    zero.assign @h, %gc : tensor<3xf32>
+    return
+  }
 }

@@ -133,8 +133,108 @@ func.func @host(%x: tensor<10xf32>) {
   %s = zero.read @w : !zero.sharded<10xf32, @dp, dim = 0, mem = host>
   // expected-error @below {{computes on a value in host memory; move it with zero.transfer first}}
   %w = zero.all_gather %s on @dp : (!zero.sharded<10xf32, @dp, dim = 0, mem = host>) -> tensor<10xf32>
+  zero.release %w : tensor<10xf32>
   %l = zero.local %s on @dp : !zero.sharded<10xf32, @dp, dim = 0, mem = host> -> tensor<3xf32>
   // expected-error @below {{computes on a value in host memory; move it with zero.transfer first}}
   %n = arith.negf %l : tensor<3xf32>
   return
+}
+
+// -----
+
+shard.grid @dp(shape = 4)
+zero.param @w : !zero.sharded<10xf32, @dp, dim = 0>
+func.func @never_released(%x: tensor<10xf32>) -> tensor<10xf32> {
+  %s = zero.read @w : !zero.sharded<10xf32, @dp, dim = 0>
+  // expected-error @below {{gathers a value of type 'tensor<10xf32>' that is never released; expects a zero.release after its last use}}
+  %w = zero.all_gather %s on @dp : (!zero.sharded<10xf32, @dp, dim = 0>) -> tensor<10xf32>
+  %y = arith.addf %x, %w : tensor<10xf32>
+  return %y : tensor<10xf32>
+}
+
+// -----
+
+shard.grid @dp(shape = 4)
+zero.param @w : !zero.sharded<10xf32, @dp, dim = 0>
+func.func @never_released_after_wait(%x: tensor<10xf32>) -> tensor<10xf32> {
+  %s = zero.read @w : !zero.sharded<10xf32, @dp, dim = 0>
+  %f = zero.all_gather_start %s on @dp : (!zero.sharded<10xf32, @dp, dim = 0>) -> !zero.future<tensor<10xf32>>
+  // expected-error @below {{gathers a value of type 'tensor<10xf32>' that is never released; expects a zero.release after its last use}}
+  %w = zero.wait %f : !zero.future<tensor<10xf32>>
+  %y = arith.addf %x, %w : tensor<10xf32>
+  return %y : tensor<10xf32>
+}
+
+// -----
+
+shard.grid @dp(shape = 4)
+zero.param @w : !zero.sharded<10xf32, @dp, dim = 0>
+func.func @assigned_in_flight(%n: tensor<3xf32>) {
+  %s = zero.read @w : !zero.sharded<10xf32, @dp, dim = 0>
+  // expected-note @below {{it begins here}}
+  %f = zero.all_gather_start %s on @dp : (!zero.sharded<10xf32, @dp, dim = 0>) -> !zero.future<tensor<10xf32>>
+  // expected-error @below {{assigns @w while a collective that reads it is in flight; wait first}}
+  zero.assign @w, %n : tensor<3xf32>
+  // expected-note @below {{and is awaited here}}
+  %w = zero.wait %f : !zero.future<tensor<10xf32>>
+  zero.release %w : tensor<10xf32>
+  return
+}
+
+// -----
+
+// A collective uses its operand until it is awaited.
+shard.grid @dp(shape = 4)
+func.func @released_in_flight(%l: tensor<3xf32>) -> tensor<3xf32> {
+  %w = zero.all_gather %l on @dp : (tensor<3xf32>) -> tensor<10xf32>
+  %f = zero.reduce_scatter_start %w average on @dp : (tensor<10xf32>) -> !zero.future<tensor<3xf32>>
+  // expected-note @below {{it is released here}}
+  zero.release %w : tensor<10xf32>
+  // expected-error @below {{uses a gathered value of type 'tensor<10xf32>', or a view of it, after its release}}
+  %r = zero.wait %f : !zero.future<tensor<3xf32>>
+  return %r : tensor<3xf32>
+}
+
+// -----
+
+// Of two axes, one is not averaged over.
+module attributes {zero.stage = 2 : i64} {
+  shard.grid @hsdp(shape = 2x4)
+  zero.param @w : !zero.sharded<10xf32, @hsdp, axes = [1], dim = 0>
+  func.func @one_axis(%g: tensor<10xf32> {zero.input = "g"}) {
+    %r = zero.reduce_scatter %g average on @hsdp axes [1] : (tensor<10xf32>) -> tensor<3xf32>
+    // expected-error @below {{gives @w a value that is averaged over some axes of the grid only}}
+    zero.assign @w, %r : tensor<3xf32>
+    return
+  }
+}
+
+// -----
+
+module attributes {zero.stage = 2 : i64} {
+  shard.grid @hsdp(shape = 2x4)
+  func.func @same_axis(%g: tensor<10xf32> {zero.input = "g"}) {
+    %r = zero.reduce_scatter %g average on @hsdp axes [1] : (tensor<10xf32>) -> tensor<3xf32>
+    // expected-error @below {{reduces a value of type 'tensor<3xf32>' over an axis of the grid that it was reduced over before}}
+    %t = zero.all_reduce %r average on @hsdp axes [1] : (tensor<3xf32>) -> tensor<3xf32>
+    return
+  }
+}
+
+// -----
+
+// Every replica has all parts of a sum over shards: adding up over replicas
+// counts them twice.
+module attributes {zero.stage = 2 : i64} {
+  shard.grid @hsdp(shape = 2x4)
+  zero.param @n : tensor<f64>
+  func.func @sum_over_replicas(%g: tensor<10xf32> {zero.input = "g"}) {
+    %r = zero.reduce_scatter %g average on @hsdp axes [1] : (tensor<10xf32>) -> tensor<3xf32>
+    %a = zero.all_reduce %r average on @hsdp axes [0] : (tensor<3xf32>) -> tensor<3xf32>
+    %s = train.sum_squares %a : (tensor<3xf32>) -> tensor<f64>
+    %t = zero.all_reduce %s on @hsdp axes [0, 1] : (tensor<f64>) -> tensor<f64>
+    // expected-error @below {{gives @n a value that is made of values added up over the ranks but not averaged}}
+    zero.assign @n, %t : tensor<f64>
+    return
+  }
 }

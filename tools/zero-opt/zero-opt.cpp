@@ -90,6 +90,9 @@ bool ShortForms::take(StringRef flag, ArrayRef<char *> &rest) {
   if (found == std::end(names))
     return false;
   std::string text = body.split('=').second.str();
+  // The pass of that name takes options, or nothing.
+  if (name == "zero-schedule" && (text.empty() || text.find('=') != text.npos))
+    return false;
   if (!body.contains('=') && !rest.empty()) {
     text = rest.front();
     rest = rest.drop_front();
