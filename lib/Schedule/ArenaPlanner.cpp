@@ -16,7 +16,6 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
-#include <limits>
 #include <numeric>
 
 using namespace mlir::zero;
@@ -103,12 +102,11 @@ static constexpr Order kOrders[] = {Order::Longest, Order::Largest,
                                     Order::LargestArea, Order::Widest};
 
 void Planner::placeInOnePass() {
-  height = std::numeric_limits<int64_t>::max();
   method = "one pass";
   for (Order order : kOrders) {
     std::vector<int64_t> found = fitSkyline(problem, sortItems(problem, order));
     int64_t foundHeight = heightOf(problem, found);
-    if (foundHeight < height) {
+    if (offsets.empty() || foundHeight < height) {
       offsets = std::move(found);
       height = foundHeight;
     }

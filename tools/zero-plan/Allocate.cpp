@@ -209,6 +209,7 @@ static void printSummary(StringRef file, const Instance &instance,
        << " to spare\n";
   os << "height=" << plan.height << " lower_bound=" << plan.lowerBound
      << format(" ms=%.1f\n", ms);
+  os.flush(); // before an error
 }
 
 int mlir::zero::runAllocate(StringRef file, int64_t capacity) {
