@@ -27,12 +27,12 @@ class Step:
         self.rows = []  # name, lower, upper, size
         self.open = {}
 
-    def begin(self, name, size, time=None):
-        self.open[name] = (self.time if time is None else time, size)
+    def begin(self, name, size):
+        self.open[name] = (self.time, size)
 
     def end(self, name):
         lower, size = self.open.pop(name)
-        self.rows.append((name, max(lower, 0), self.time + 1, size))
+        self.rows.append((name, lower, self.time + 1, size))
 
     def tick(self):
         self.time += 1
@@ -104,7 +104,7 @@ class Llama:
                 self.step.begin(f"{name}.out", size)
                 self.step.tick()
 
-    def backward(self, units, micro, last):
+    def backward(self, units, micro):
         backwards = units[::-1]
         self.step.begin("head.grad", units[-1][2])
         for k, (name, parameters, size) in enumerate(backwards):
@@ -145,7 +145,7 @@ class Llama:
         for micro in range(self.args.micro):
             self.gathered = set()
             self.forward(units, f"forward{micro}")
-            self.backward(units, micro, micro + 1 == self.args.micro)
+            self.backward(units, micro)
         self.update(units)
         return self.step.rows
 

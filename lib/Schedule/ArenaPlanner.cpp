@@ -148,7 +148,7 @@ std::vector<Planner::Part> Planner::split() const {
 
 /// The full search is for parts of which it can look at every section.
 static bool isSearchable(const Problem &problem) {
-  constexpr size_t kMaxItems = 2500;
+  constexpr size_t kMaxItems = 1500;
   constexpr int64_t kMaxIncidences = 500000;
   int64_t incidences = 0;
   for (const Item &item : problem.items)
