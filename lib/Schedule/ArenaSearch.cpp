@@ -30,8 +30,7 @@ static constexpr Strategy kStrategies[] = {
     {Strategy::Failures, Strategy::Flush, Strategy::Fullest},
 };
 
-/// Nodes of the first runs, and how many items a node may look at before it
-/// counts as two.
+/// Nodes of the first runs, and how many looks at items cost as much as a node.
 static constexpr int64_t kFirstNodes = 2000, kLooksPerNode = 1024;
 
 /// Failed nodes remembered, and places tried for each.
@@ -212,7 +211,8 @@ void Search::remember(uint64_t key) {
 /// Places what is open in `part`. If that is impossible, `conflicts` of the
 /// present level holds the decisions to blame, and the state is as before.
 Verdict Search::visit(Part part) {
-  if (--nodesLeft - state.looks / kLooksPerNode < 0)
+  ++nodes;
+  if (nodes > maxNodes || cost() > maxCost)
     return Verdict::GaveUp;
   size_t mark = state.mark();
   if (!state.propagate(part.first, part.end, conflicts[state.level])) {
@@ -289,24 +289,26 @@ Verdict Search::branch(Part part) {
   return Verdict::Impossible;
 }
 
-Verdict Search::attempt(int64_t limit, int64_t nodes) {
+int64_t Search::cost() const { return nodes + state.looks / kLooksPerNode; }
+
+Verdict Search::attempt(int64_t limit) {
   strategy = kStrategies[round % std::size(kStrategies)];
   state.reset(limit);
   std::fill(state.weight.begin(), state.weight.end(), 1.0);
   rankItems(strategy, round);
   ++round;
-  nodesLeft = nodes;
+  nodes = 0;
   state.looks = 0;
   return visit({0, state.problem.numSections});
 }
 
 Verdict Search::run(int64_t limit, int64_t &effort) {
+  int64_t firstNodes = std::max<int64_t>(kFirstNodes, 4 * rank.size());
   for (uint64_t k = 0; effort > 0; ++k) {
-    int64_t growth = 1 + k / (2 * std::size(kStrategies));
-    int64_t nodes = std::min(effort, kFirstNodes * growth);
-    Verdict verdict = attempt(limit, nodes);
-    effort -=
-        nodes - std::max<int64_t>(0, nodesLeft - state.looks / kLooksPerNode);
+    maxNodes = firstNodes * (1 + k / (2 * std::size(kStrategies)));
+    maxCost = effort;
+    Verdict verdict = attempt(limit);
+    effort -= cost();
     if (verdict != Verdict::GaveUp)
       return verdict;
   }

@@ -51,7 +51,8 @@ private:
   struct Part {
     int32_t first, end;
   };
-  Verdict attempt(int64_t limit, int64_t nodes);
+  Verdict attempt(int64_t limit);
+  int64_t cost() const;
   Verdict visit(Part part);
   Verdict visitParts(std::vector<Part> parts);
   Verdict branch(Part part);
@@ -70,7 +71,8 @@ private:
   std::vector<uint32_t> rank;       // per item, of the present run
   std::vector<Decisions> conflicts; // per level: why its last node failed
   std::vector<uint64_t> table;      // hashes of failed nodes
-  int64_t nodesLeft = 0;
+  int64_t nodes = 0, maxNodes = 0;  // of the present run
+  int64_t maxCost = 0;
   uint64_t round = 0; // over all runs
 };
 
