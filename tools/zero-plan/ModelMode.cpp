@@ -14,9 +14,7 @@
 #include "PlanOutput.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
@@ -104,8 +102,6 @@ static void planStages(const ModelQuestion &question, PlanAnswer &answer) {
     config.recompute = question.space.recompute.value_or(Recompute::None);
     if (stage != 3)
       config.keepLayers = 0;
-    else if (question.keepLayers < 0)
-      config.keepLayers = layersToKeep(planner, config, answer.memoryBytes);
     answer.rows.push_back(makeRow(planner, config, answer.memoryBytes));
     const PlanRow &row = answer.rows.back();
     if (row.fits &&
@@ -153,29 +149,7 @@ static Error writePictures(const ModelQuestion &question,
   Timeline timeline =
       predictedTimeline(*answer.planner, row.config, answer.memoryBytes);
   timeline.notes = row.notes;
-  auto write = [&](StringRef path, auto writer) -> Error {
-    if (path.empty())
-      return Error::success();
-    std::error_code code;
-    ToolOutputFile file(path, code, sys::fs::OF_Text);
-    if (code)
-      return failure(path + ": cannot write: " + code.message());
-    writer(timeline, file.os());
-    file.os().flush();
-    if (file.os().has_error()) {
-      std::string why = file.os().error().message();
-      file.os().clear_error();
-      return failure(path + ": cannot write: " + why);
-    }
-    file.keep();
-    return Error::success();
-  };
-  if (Error error = write(question.report, [](const Timeline &t, auto &os) {
-        writeReport(t, os);
-      }))
-    return error;
-  return write(question.trace,
-               [](const Timeline &t, auto &os) { writeTrace(t, os); });
+  return writeTimelineFiles(timeline, question.trace, question.report);
 }
 
 static Expected<int> answerQuestion(const ModelQuestion &question) {
@@ -188,7 +162,6 @@ static Expected<int> answerQuestion(const ModelQuestion &question) {
   check.stage = question.space.stage.value_or(3);
   check.replicas = question.space.replicas.value_or(1);
   check.batch = question.space.batch.value_or(1);
-  check.keepLayers = std::max<int64_t>(question.keepLayers, 0);
   std::string wrong = checkConfig(*shape, check);
   if (!wrong.empty())
     return failure(wrong);
@@ -209,7 +182,7 @@ static Expected<int> answerQuestion(const ModelQuestion &question) {
   else
     printTable(answer, outs());
   if (Error error = writePictures(question, answer))
-    return std::move(error);
+    return error;
   if (answer.best >= 0)
     return 0;
   const PlanRow &row = answer.rows.back();

@@ -31,9 +31,8 @@ struct ModelQuestion {
   Machine machine;
   const Software *software = nullptr;
   SearchSpace space;
-  int64_t keepLayers = -1; ///< -1: as many as fit
-  bool search = false;     ///< --auto
-  size_t rows = 5;         ///< plans that --auto shows
+  bool search = false; ///< --auto
+  size_t rows = 5;     ///< plans that --auto shows
   bool json = false, stats = false;
   std::string report, trace; ///< files, empty: none
   std::vector<std::string> notes;
@@ -41,6 +40,21 @@ struct ModelQuestion {
 
 /// Plans a model that is known by its sizes. 1 if no plan fits.
 int runModel(const ModelQuestion &question);
+
+/// What a file asks: the plan of an .mlir step or an .onnx model.
+struct PlanQuestion {
+  std::string file, machine, loss, optimizer; ///< of .onnx: loss, optimizer
+  std::map<std::string, int64_t> dims;        ///< symbolic sizes of .onnx
+  int64_t ranks = 8;
+  std::vector<int64_t> grid;          ///< instead of ranks, if not empty
+  std::optional<int64_t> stage;       ///< absent: all
+  std::optional<int64_t> memoryBytes; ///< absent: the machine's
+  bool json = false;
+  std::string report, trace;
+};
+
+/// Compiles a file and says what its plan does. 1 if no plan fits.
+int runPlan(const PlanQuestion &question);
 
 /// Bytes of parameters, gradients and states by stage for `params` numbers.
 int runState(double params, int64_t ranks, bool json);
@@ -50,6 +64,11 @@ int runState(double params, int64_t ranks, bool json);
 /// median_abs_error_percent=... p95_abs_error_percent=...
 /// pair_order_percent=...`.
 int runValidate(llvm::StringRef file, const Machine *machine);
+
+/// Times probes on this machine with `ranks` ranks of one thread, fits the cost
+/// model to them and writes the machine file `output` (empty: to stdout). How
+/// well it fits goes to stderr.
+int runCalibrate(int64_t ranks, llvm::StringRef output);
 
 } // namespace mlir::zero
 

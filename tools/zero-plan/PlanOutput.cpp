@@ -217,7 +217,8 @@ void mlir::zero::printTable(const PlanAnswer &answer, raw_ostream &os) {
     os << "note: " << note << '\n';
 }
 
-static void writeConfig(json::OStream &json, const StepConfig &config) {
+static void writeConfig(json::OStream &json, const StepPlanner &planner,
+                        const StepConfig &config) {
   json.attribute("stage", config.stage);
   json.attributeArray("grid", [&] {
     if (config.replicas > 1)
@@ -232,6 +233,7 @@ static void writeConfig(json::OStream &json, const StepConfig &config) {
   json.attribute("bucket_layers", config.bucketLayers);
   json.attribute("prefetch", config.prefetch);
   json.attribute("keep_layers", config.keepLayers);
+  json.attribute("kept_parameters", planner.keptParameters(config));
 }
 
 static void writeMemory(json::OStream &json, const MemoryParts &memory,
@@ -281,7 +283,7 @@ static void writeSpeed(json::OStream &json, const StepPlanner &planner,
 static void writeRow(json::OStream &json, const PlanAnswer &answer,
                      const PlanRow &row) {
   json.object([&] {
-    writeConfig(json, row.config);
+    writeConfig(json, *answer.planner, row.config);
     json.attribute("fits", row.fits);
     writeMemory(json, row.estimate.memory, answer.memoryBytes);
     json.attributeObject("traffic_bytes", [&] {

@@ -27,6 +27,17 @@ template <typename T>
 using Flag = cl::opt<T>;
 
 // What is planned.
+static Flag<std::string> input(cl::Positional, cl::cat(category),
+                               cl::desc("M.mlir|MODEL.onnx"));
+static Flag<std::string> loss("loss", cl::cat(category),
+                              cl::init("cross-entropy"), cl::value_desc("LOSS"),
+                              cl::desc("Of an .onnx model"));
+static Flag<std::string> optimizer("optimizer", cl::cat(category),
+                                   cl::init("adamw"), cl::value_desc("NAME"),
+                                   cl::desc("Of an .onnx model"));
+static cl::list<std::string>
+    dims("dim", cl::cat(category), cl::value_desc("NAME=N"),
+         cl::desc("A symbolic size of an .onnx model"));
 static Flag<std::string> model("model", cl::cat(category),
                                cl::value_desc("NAME"),
                                cl::desc("A model that is known by its name"));
@@ -93,10 +104,10 @@ static Flag<int64_t> bucketLayers("bucket-layers", cl::cat(category),
                                   cl::init(1), cl::value_desc("N"),
                                   cl::desc("Layers of one collective"));
 static Flag<int64_t>
-    keepLayers("keep-layers", cl::cat(category), cl::init(-1),
+    keepLayers("keep-layers", cl::cat(category), cl::init(0),
                cl::value_desc("N"),
                cl::desc("Layers that stay gathered from forward to backward "
-                        "(default: as many as fit)"));
+                        "(default 0; --auto: as many as fit)"));
 static Flag<bool> automatic("auto", cl::cat(category),
                             cl::desc("The fastest plan that fits"));
 static Flag<bool> stats("search-stats", cl::cat(category),
@@ -127,6 +138,12 @@ static Flag<int64_t>
     capacity("capacity", cl::cat(category), cl::init(-1),
              cl::value_desc("bytes"),
              cl::desc("With --allocate: exit 1 if the arena is larger"));
+
+static Flag<bool> calibrate("calibrate", cl::cat(category),
+                            cl::desc("Time this machine with --ranks ranks "
+                                     "and print its machine file"));
+static Flag<std::string> output("o", cl::cat(category), cl::value_desc("FILE"),
+                                cl::desc("With --calibrate: the machine file"));
 
 static int fail(const Twine &message) {
   errs() << "zero-plan: " << message << '\n';
@@ -199,8 +216,7 @@ static std::string readSizes(ModelQuestion &question) {
   space.base.bucketLayers = bucketLayers;
   space.base.recomputeLayers = recomputeLayers;
   space.globalBatch = globalBatch;
-  question.keepLayers = keepLayers;
-  space.base.keepLayers = std::max<int64_t>(keepLayers, 0);
+  space.base.keepLayers = keepLayers;
   if (stage.getNumOccurrences())
     space.stage = stage;
   if (batch.getNumOccurrences())
@@ -255,6 +271,56 @@ static int runModelFlags() {
   return runModel(question);
 }
 
+/// Reads --memory; false if it is no size.
+static bool readMemory(std::optional<int64_t> &bytes) {
+  if (memory.empty())
+    return true;
+  bytes = parseByteSize(memory);
+  return bytes.has_value();
+}
+
+static int runPlanFlags() {
+  PlanQuestion question;
+  question.file = input;
+  question.machine =
+      machineName.empty() ? "this-cpu" : std::string(machineName);
+  question.loss = loss;
+  question.optimizer = optimizer;
+  question.json = json;
+  question.report = report;
+  question.trace = trace;
+  if (ranks.getNumOccurrences() && ranks < 1)
+    return fail("--ranks: expected 1 or more");
+  if (ranks > 0)
+    question.ranks = ranks;
+  if (stage.getNumOccurrences()) {
+    if (stage < 0 || stage > 3)
+      return fail("--zero-stage: expected 0 to 3");
+    question.stage = stage;
+  }
+  if (!readMemory(question.memoryBytes))
+    return fail("--memory: found '" + memory +
+                "'; expected bytes, as a whole number or like 80GiB");
+  for (const std::string &dim : dims) {
+    auto [name, size] = StringRef(dim).split('=');
+    int64_t value;
+    if (name.empty() || size.getAsInteger(10, value) || value < 1)
+      return fail("--dim: found '" + dim + "'; expected NAME=N");
+    question.dims[name.str()] = value;
+  }
+  if (!grid.empty()) {
+    auto [replicas, shards] = StringRef(grid).split('x');
+    question.grid.resize(2);
+    if (replicas.getAsInteger(10, question.grid[0]) ||
+        shards.getAsInteger(10, question.grid[1]) || question.grid[0] < 1 ||
+        question.grid[1] < 1)
+      return fail("--grid: found '" + grid +
+                  "'; expected replicas x shards, like 4x8");
+    question.ranks = question.grid[0] * question.grid[1];
+  }
+  return runPlan(question);
+}
+
 static int runPrintMachine() {
   Expected<Machine> machine = loadMachine(printMachineName);
   if (!machine)
@@ -281,6 +347,8 @@ int main(int argc, char **argv) {
     return runAllocate(allocateFile, capacity);
   if (!printMachineName.empty())
     return runPrintMachine();
+  if (calibrate)
+    return runCalibrate(ranks.getNumOccurrences() ? ranks : 2, output);
   if (!validateFile.empty())
     return runValidateFlags();
   if (params.getNumOccurrences()) {
@@ -288,6 +356,10 @@ int main(int argc, char **argv) {
       return fail("--params: expected 1 or more parameters and ranks");
     return runState(params, std::max<int64_t>(ranks, 1), json);
   }
+  if (!input.empty() && (!model.empty() || !shape.empty()))
+    return fail("give a file, --model or --shape, not two of them");
+  if (!input.empty())
+    return runPlanFlags();
   if (!model.empty() || !shape.empty())
     return runModelFlags();
   return fail("nothing to do; see --help");

@@ -40,8 +40,9 @@ TEST(Search, PlansFitAndAreInOrder) {
     EXPECT_LE(plan.estimate.memory.total(), llama.capacity());
     EXPECT_EQ(plan.estimate.memory.total(), llama.memory(plan.config).total());
     EXPECT_EQ(plan.estimate.time.step, llama.time(plan.config).step);
-    if (i > 0)
+    if (i > 0) {
       EXPECT_GE(result.plans[i - 1].tokensPerSecond, plan.tokensPerSecond);
+    }
   }
 }
 

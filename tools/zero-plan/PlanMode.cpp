@@ -1,0 +1,233 @@
+//===- PlanMode.cpp - zero-plan M.mlir|MODEL.onnx -------------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compiles a model to its plan and says what that plan will do: bytes are the
+// arena's, seconds are a simulation of its streams and events.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Modes.h"
+
+#include "../zero-compile/Compile.h"
+
+#include "dialects/Plan/Plan.h"
+#include "zero/Import/Import.h"
+#include "zero/Lowering/PlanTimeline.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+using namespace mlir::zero;
+
+namespace {
+/// The plan of one stage, or why there is none.
+struct StagePlan {
+  int64_t stage = 0;
+  Timeline timeline;
+  std::string error;
+
+  /// Bytes by kind when most are alive.
+  std::array<int64_t, kNumMemoryKinds> peak() const {
+    std::array<int64_t, kNumMemoryKinds> best = {};
+    int64_t most = -1;
+    for (const TimelineMemory &point : timeline.memory) {
+      int64_t sum = 0;
+      for (int64_t bytes : point.bytes)
+        sum += bytes;
+      if (sum > most) {
+        most = sum;
+        best = point.bytes;
+      }
+    }
+    return best;
+  }
+  int64_t sent(TaskKind kind) const {
+    int64_t bytes = 0;
+    for (const TimelineSpan &span : timeline.spans)
+      if (span.kind == kind)
+        bytes += span.sentBytes;
+    return bytes;
+  }
+};
+} // namespace
+
+static mlir::OwningOpRef<mlir::ModuleOp> load(const PlanQuestion &question,
+                                              mlir::MLIRContext &context) {
+  if (!StringRef(question.file).ends_with(".onnx"))
+    return zero_tools::parseModule(question.file, context);
+  ImportOptions import;
+  import.dims = question.dims;
+  import.training = true;
+  auto module = importOnnx(question.file, context, import);
+  if (failed(module))
+    return nullptr;
+  return std::move(*module);
+}
+
+static StagePlan planStage(const PlanQuestion &question, const CostModel &cost,
+                           std::optional<int64_t> stage) {
+  mlir::MLIRContext context;
+  zero_tools::prepareContext(context);
+  zero_tools::OneLineErrors errors(context, "zero-plan", question.file);
+  StagePlan plan;
+  plan.stage = stage.value_or(-1);
+  zero_tools::CompileOptions compile;
+  compile.stage = stage;
+  if (question.grid.empty())
+    compile.ranks = question.ranks;
+  compile.grid = question.grid;
+  compile.machine = question.machine;
+  compile.memoryBytes = question.memoryBytes;
+  auto module = load(question, context);
+  if (module && StringRef(question.file).ends_with(".onnx")) {
+    compile.trainStep.emplace();
+    compile.trainStep->loss = question.loss;
+    compile.trainStep->optimizer = question.optimizer;
+  }
+  if (module) {
+    auto planned = zero_tools::compileWithinBudget(*module, compile);
+    if (succeeded(planned))
+      for (auto program : (**planned).getOps<mlir::plan::ProgramOp>()) {
+        plan.timeline = predictTimeline(program, cost);
+        plan.stage = plan.timeline.stage;
+        plan.timeline.model = question.file;
+        return plan;
+      }
+  }
+  plan.error = errors.error();
+  return plan;
+}
+
+static void printPlans(ArrayRef<StagePlan> plans, int64_t best,
+                       raw_ostream &os) {
+  auto line = [&](StringRef name,
+                  function_ref<std::string(const StagePlan &)> text) {
+    os << formatv("  {0,-20}", name);
+    for (const StagePlan &plan : plans)
+      os << formatv(" {0,12}", plan.error.empty() ? text(plan) : "-");
+    os << '\n';
+  };
+  os << formatv("  {0,-20}", "stage");
+  for (const StagePlan &plan : plans)
+    os << formatv(" {0,12}", plan.stage);
+  os << "\nbytes of a rank\n";
+  line("arena", [](const StagePlan &p) {
+    return formatv("{0}", p.timeline.plannedPeak).str();
+  });
+  line("lower bound", [](const StagePlan &p) {
+    return formatv("{0}", p.timeline.lowerBound).str();
+  });
+  os << "at the peak\n";
+  for (size_t kind = 0; kind != kNumMemoryKinds; ++kind)
+    line(memoryKindName(static_cast<MemoryKind>(kind)),
+         [&](const StagePlan &p) { return formatBytes(p.peak()[kind]); });
+  os << "sent by a rank in a step\n";
+  for (auto [name, kind] :
+       {std::pair("all-gather", TaskKind::AllGather),
+        std::pair("reduce-scatter", TaskKind::ReduceScatter),
+        std::pair("all-reduce", TaskKind::AllReduce)})
+    line(name, [kind = kind](const StagePlan &p) {
+      return formatv("{0}", p.sent(kind)).str();
+    });
+  os << "time\n";
+  line("step", [](const StagePlan &p) {
+    return formatSeconds(p.timeline.stepSeconds);
+  });
+  line("exposed", [](const StagePlan &p) {
+    return formatSeconds(p.timeline.exposedSeconds);
+  });
+  os << '\n';
+  for (const StagePlan &plan : plans)
+    if (!plan.error.empty())
+      os << "Stage " << plan.stage << ": " << plan.error << '\n';
+  if (best < 0)
+    return;
+  os << "Fastest that fits: stage " << plans[best].stage << ".\n";
+  for (const std::string &note : plans[best].timeline.notes)
+    os << "  " << note << '\n';
+}
+
+static void writePlan(json::OStream &json, const StagePlan &plan) {
+  json.attribute("stage", plan.stage);
+  json.attribute("fits", plan.error.empty());
+  if (!plan.error.empty())
+    return json.attribute("error", plan.error);
+  json.attribute("arena_bytes", plan.timeline.plannedPeak);
+  json.attribute("lower_bound_bytes", plan.timeline.lowerBound);
+  json.attributeObject("peak_bytes", [&] {
+    std::array<int64_t, kNumMemoryKinds> peak = plan.peak();
+    for (size_t kind = 0; kind != kNumMemoryKinds; ++kind)
+      json.attribute(memoryKindName(static_cast<MemoryKind>(kind)), peak[kind]);
+  });
+  json.attributeObject("traffic_bytes", [&] {
+    json.attribute("all_gather", plan.sent(TaskKind::AllGather));
+    json.attribute("reduce_scatter", plan.sent(TaskKind::ReduceScatter));
+    json.attribute("all_reduce", plan.sent(TaskKind::AllReduce));
+  });
+  json.attributeObject("seconds", [&] {
+    json.attribute("step", plan.timeline.stepSeconds);
+    json.attribute("exposed", plan.timeline.exposedSeconds);
+  });
+  json.attributeArray("limits", [&] {
+    for (const std::string &note : plan.timeline.notes)
+      json.value(note);
+  });
+}
+
+static void printPlansAsJson(const PlanQuestion &question,
+                             ArrayRef<StagePlan> plans, int64_t best,
+                             raw_ostream &os) {
+  json::OStream json(os, /*IndentSize=*/2);
+  json.object([&] {
+    json.attribute("model", question.file);
+    json.attribute("machine", question.machine);
+    json.attribute("ranks", question.ranks);
+    json.attributeArray("plans", [&] {
+      for (const StagePlan &plan : plans)
+        json.object([&] { writePlan(json, plan); });
+    });
+    json.attribute("best", best);
+  });
+  os << '\n';
+}
+
+int mlir::zero::runPlan(const PlanQuestion &question) {
+  Expected<Machine> machine = loadMachine(question.machine);
+  if (!machine) {
+    errs() << "zero-plan: " << toString(machine.takeError()) << '\n';
+    return 1;
+  }
+  CostModel cost(std::move(*machine));
+  std::vector<StagePlan> plans;
+  int64_t best = -1;
+  for (int64_t stage = 0; stage <= 3; ++stage) {
+    if (question.stage && *question.stage != stage)
+      continue;
+    plans.push_back(planStage(question, cost, stage));
+    if (plans.back().error.empty() &&
+        (best < 0 ||
+         plans.back().timeline.stepSeconds < plans[best].timeline.stepSeconds))
+      best = plans.size() - 1;
+  }
+  if (best < 0) {
+    errs() << "zero-plan: " << plans.back().error << '\n';
+    return 1;
+  }
+  if (question.json)
+    printPlansAsJson(question, plans, best, outs());
+  else
+    printPlans(plans, best, outs());
+  if (Error error = writeTimelineFiles(plans[best].timeline, question.trace,
+                                       question.report)) {
+    errs() << "zero-plan: " << toString(std::move(error)) << '\n';
+    return 1;
+  }
+  return 0;
+}
