@@ -15,6 +15,7 @@
 #include "zero/Schedule/ArenaPlanner.h"
 #include "zero/Transforms/PlanOrder.h"
 
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::zero {
@@ -73,7 +74,9 @@ struct PlanAllocatePass : mlir::zero::impl::PlanAllocateBase<PlanAllocatePass> {
     numBuffers += buffers.size();
     arena.emitRemark() << "arena of " << plan.height << " bytes for "
                        << buffers.size() << " buffers; lower bound "
-                       << plan.lowerBound << " bytes";
+                       << plan.lowerBound << " bytes, gap "
+                       << llvm::formatv("{0:F1}", plan.gap() * 100).str()
+                       << " %";
   }
 };
 } // namespace

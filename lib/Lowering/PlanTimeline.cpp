@@ -46,7 +46,6 @@ private:
   void addParameters(Timeline &timeline);
   std::string explain(int64_t position) const;
   std::string explainStart(int64_t position) const;
-  int64_t bytesBornAt(int64_t position) const;
   int64_t previousCompute(int64_t position) const;
   bool produces(int64_t producer, int64_t consumer) const;
 
@@ -61,7 +60,8 @@ private:
   std::vector<PlanLifetime> lifetimes;
   int64_t budget; ///< -1: none
   std::vector<Run> runs;
-  std::vector<int64_t> alive; ///< bytes by position
+  std::vector<int64_t> alive, born; ///< bytes by position
+  std::vector<double> computed;     ///< seconds of compute before a position
   double seconds = 0, computeSeconds = 0;
 };
 } // namespace
@@ -87,6 +87,7 @@ void PlanSimulation::simulate() {
   llvm::DenseMap<Value, int64_t> signalled;
   for (auto [position, command] : llvm::enumerate(order.getCommands())) {
     plan::CommandOpInterface op = command.op;
+    computed.push_back(computeSeconds);
     Run &run = runs[position];
     double &streamFree = free[command.stream];
     int64_t last = -1; // of those waited for, the one that ends last
@@ -110,6 +111,7 @@ void PlanSimulation::simulate() {
     if (Value event = op.getSignalEvent())
       signalled[event] = position;
   }
+  computed.push_back(computeSeconds);
   int64_t last = -1; // what the step's end waits for
   for (auto [position, run] : llvm::enumerate(runs))
     if (last < 0 || run.end > runs[last].end)
@@ -129,14 +131,6 @@ int64_t PlanSimulation::previousCompute(int64_t position) const {
         !isa<plan::ReleaseOp>(at(position).getOperation()))
       break;
   return position;
-}
-
-int64_t PlanSimulation::bytesBornAt(int64_t position) const {
-  int64_t bytes = 0;
-  for (const PlanLifetime &life : lifetimes)
-    if (life.first == position && life.last >= life.first)
-      bytes += plan::BufferOp(life.buffer).getBytes();
-  return bytes;
 }
 
 /// Whether the command at `consumer` reads what the one at `producer` writes.
@@ -167,7 +161,7 @@ std::string PlanSimulation::explainStart(int64_t position) const {
   std::string label = getCommandLabel(at(before));
   if (produces(before, position))
     return "it needs the result of " + label;
-  int64_t missing = bytesBornAt(position) + alive[before] - budget;
+  int64_t missing = born[position] + alive[before] - budget;
   if (budget >= 0 && missing > 0)
     return "budget: starting before " + label + " would need " +
            std::to_string(missing) + " bytes more";
@@ -178,10 +172,7 @@ std::string PlanSimulation::explain(int64_t position) const {
   const Run &run = runs[position];
   if (order.getCommands()[position].stream == 0)
     return "runs on the compute stream: nothing overlaps it";
-  double overlapped = 0;
-  for (int64_t i = position + 1; i < std::min(run.awaitedBy, size()); ++i)
-    if (order.getCommands()[i].stream == 0)
-      overlapped += runs[i].end - runs[i].start;
+  double overlapped = computed[run.awaitedBy] - computed[position];
   std::string text =
       run.awaitedBy == size() ? "the step ends with it: "
       : overlapped == 0 ? "needed at once, no compute between its start and "
@@ -223,12 +214,14 @@ void PlanSimulation::addSpans(Timeline &timeline) {
 /// end of the step.
 void PlanSimulation::addMemory(Timeline &timeline) {
   std::vector<std::array<int64_t, kNumMemoryKinds>> change(size() + 2);
+  born.assign(size() + 1, 0);
   for (const PlanLifetime &life : lifetimes) {
     if (life.last < life.first)
       continue;
     plan::BufferOp buffer = life.buffer;
     auto kind = static_cast<size_t>(buffer.getKind());
     change[life.first][kind] += buffer.getBytes();
+    born[life.first] += buffer.getBytes();
     change[life.last + 1][kind] -= buffer.getBytes();
   }
   TimelineMemory now;

@@ -6,7 +6,7 @@
 func.func private @k(%a: tensor<16xf32>) -> tensor<16xf32> attributes {plan.kernel}
 
 // ALIGN: plan-allocate: alignment 48 is not a power of two
-// REMARK: arena of 192 bytes for 6 buffers; lower bound 192 bytes
+// REMARK: arena of 192 bytes for 6 buffers; lower bound 192 bytes, gap 0.0 %
 
 // %b lives over commands 0 and 1, %c over 1 and 2, %d over 2 only: %d takes
 // %b's place. %w is gathered for two commands; the window says how much.
