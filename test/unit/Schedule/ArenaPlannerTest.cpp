@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "zero/Schedule/ArenaPlanner.h"
+#include "ArenaInstances.h"
 
 #include "gtest/gtest.h"
 #include <algorithm>
@@ -59,40 +59,6 @@ static void expectValid(const std::vector<LiveRange> &ranges,
   }
 }
 
-/// Whether ranges k and up fit below `height` beside those before them: tries
-/// every offset.
-static bool fitsBelow(const std::vector<LiveRange> &ranges, int64_t height,
-                      int64_t alignment, std::vector<int64_t> &offsets) {
-  size_t k = offsets.size();
-  if (k == ranges.size())
-    return true;
-  for (int64_t at = 0; at + ranges[k].bytes <= height; at += alignment) {
-    bool free = true;
-    for (size_t j = 0; j < k && free; ++j)
-      free = ranges[k].first > ranges[j].last ||
-             ranges[j].first > ranges[k].last ||
-             at >= offsets[j] + ranges[j].bytes ||
-             offsets[j] >= at + ranges[k].bytes;
-    if (!free)
-      continue;
-    offsets.push_back(at);
-    if (fitsBelow(ranges, height, alignment, offsets))
-      return true;
-    offsets.pop_back();
-  }
-  return false;
-}
-
-/// The height of the lowest plan of a few small ranges.
-static int64_t lowestHeight(const std::vector<LiveRange> &ranges,
-                            int64_t alignment) {
-  int64_t height = maxLiveBytes(ranges);
-  std::vector<int64_t> offsets;
-  while (!fitsBelow(ranges, height, alignment, offsets))
-    ++height;
-  return height;
-}
-
 static std::vector<LiveRange>
 randomRanges(std::mt19937 &random, int n, int times, int longest, int largest) {
   std::vector<LiveRange> ranges;
@@ -100,32 +66,6 @@ randomRanges(std::mt19937 &random, int n, int times, int longest, int largest) {
     int64_t first = random() % times;
     ranges.push_back({first, first + static_cast<int64_t>(random() % longest),
                       1 + static_cast<int64_t>(random() % largest)});
-  }
-  return ranges;
-}
-
-/// Ranges that leave no byte of `load` free at any time: often more than `load`
-/// is needed.
-static std::vector<LiveRange> tightRanges(std::mt19937 &random, int64_t load,
-                                          int times, int largest) {
-  std::vector<LiveRange> ranges;
-  std::vector<size_t> live;
-  int64_t free = load;
-  for (int time = 0; time < times; ++time) {
-    for (int ends = time ? 1 + random() % 2 : 0; ends > 0 && !live.empty();
-         --ends) {
-      size_t k = random() % live.size();
-      ranges[live[k]].last = time - 1;
-      free += ranges[live[k]].bytes;
-      live.erase(live.begin() + k);
-    }
-    while (free > 0) {
-      int64_t size =
-          std::min<int64_t>(free, 1 + static_cast<int64_t>(random() % largest));
-      live.push_back(ranges.size());
-      ranges.push_back({time, times - 1, size});
-      free -= size;
-    }
   }
   return ranges;
 }
@@ -245,58 +185,6 @@ TEST(ArenaPlanner, ReachesTheOptimumOfTightInstances) {
     EXPECT_EQ(plan.height, lowestHeight(ranges, 1)) << "round " << round;
   }
 }
-
-/// Smallest instances found that need more than the bytes alive at one time.
-static const std::vector<std::vector<LiveRange>> kAboveTheBound = {{{0, 1, 2},
-                                                                    {0, 0, 2},
-                                                                    {1, 3, 1},
-                                                                    {1, 4, 1},
-                                                                    {2, 2, 1},
-                                                                    {2, 3, 1},
-                                                                    {3, 4, 1},
-                                                                    {4, 5, 2},
-                                                                    {5, 5, 2}},
-                                                                   {{0, 0, 2},
-                                                                    {0, 2, 2},
-                                                                    {1, 3, 1},
-                                                                    {1, 1, 1},
-                                                                    {2, 4, 1},
-                                                                    {3, 5, 1},
-                                                                    {3, 6, 1},
-                                                                    {4, 6, 1},
-                                                                    {5, 5, 1},
-                                                                    {6, 7, 2},
-                                                                    {7, 7, 2}},
-                                                                   {{0, 0, 3},
-                                                                    {0, 1, 2},
-                                                                    {1, 2, 2},
-                                                                    {1, 5, 1},
-                                                                    {2, 2, 1},
-                                                                    {2, 3, 1},
-                                                                    {3, 6, 3},
-                                                                    {4, 4, 1},
-                                                                    {5, 5, 1},
-                                                                    {6, 6, 2}},
-                                                                   {{0, 1, 3},
-                                                                    {0, 0, 3},
-                                                                    {1, 2, 3},
-                                                                    {2, 4, 1},
-                                                                    {2, 5, 2},
-                                                                    {3, 3, 2},
-                                                                    {3, 4, 1},
-                                                                    {4, 5, 2},
-                                                                    {5, 6, 2},
-                                                                    {6, 6, 4}},
-                                                                   {{0, 2, 3},
-                                                                    {0, 0, 4},
-                                                                    {1, 1, 1},
-                                                                    {1, 5, 2},
-                                                                    {1, 4, 1},
-                                                                    {2, 3, 1},
-                                                                    {3, 4, 1},
-                                                                    {3, 3, 2},
-                                                                    {4, 5, 3},
-                                                                    {5, 5, 2}}};
 
 TEST(ArenaPlanner, ReachesTheOptimumAboveTheBound) {
   std::mt19937 random(1);
