@@ -56,11 +56,12 @@ class Tools:
     def __init__(self, folder, scratch):
         self.folder, self.scratch = pathlib.Path(folder), pathlib.Path(scratch)
 
-    def call(self, tool, *args, cwd=None):
+    def call(self, tool, *args, cwd=None, **env):
         """Runs TOOL; returns the finished process, whatever its exit status."""
         try:
             return subprocess.run([str(self.folder / tool), *map(str, args)], cwd=cwd, text=True,
-                                  capture_output=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT_S)
+                                  env={**os.environ, **env}, capture_output=True, stdin=subprocess.DEVNULL,
+                                  timeout=TIMEOUT_S)
         except subprocess.TimeoutExpired:
             raise Failure(f"{tool} ran longer than {TIMEOUT_S} s") from None
 
@@ -136,11 +137,13 @@ class Runner:
         words = "".join(c if c.isalnum() else "-" for c in "".join(map(str, flags)))
         stem = self.tools.scratch / f"{name}-{form}-{optimizer}-n{ranks}-s{stage}-b{batch}{words}"
         metrics, weights = (pathlib.Path(f"{stem}.{end}") for end in ("jsonl", "safetensors"))
+        # A schedule that reads too early or too late meets NaN.
+        modes = {"ZRT_CHECK": "1", "ZRT_POISON": "1"} if flags else {}
         done = self.tools.call("zero-run", m.folder / f"{form}.onnx", *m.loss_flags(optimizer),
                                "--ranks", ranks, "--zero-stage", stage, "--batch", batch, *m.dims(form, batch),
                                "--weights", m.folder / "init.safetensors",
                                "--data", m.folder / "data.safetensors", "--steps", m.reference["steps"],
-                               "--metrics", metrics, "--save-weights", weights, *flags)
+                               "--metrics", metrics, "--save-weights", weights, *flags, **modes)
         return done, None if done.returncode else Run(metrics, weights)
 
     def stage3(self, name, form, optimizer, ranks, batch):

@@ -14,7 +14,7 @@ FORM = "ts_train"
 # Beside the default, which is all of them together.
 SCHEDULES = ("none", "prefetch", "keep", "reorder", "bucket", "joint")
 # Parts of the memory that the default schedule takes.
-BUDGETS = (0.001, 0.25, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.99, 1.0, 1.5)
+BUDGETS = (0.001, 0.5, 0.8, 0.9, 0.95, 0.97, 0.98, 0.99, 1.0, 1.5)
 
 
 def share(name, ranks):

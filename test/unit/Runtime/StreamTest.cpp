@@ -94,6 +94,38 @@ TEST(Stream, StreamsHaveTheirOwnCommunicators) {
   }
 }
 
+/// Nor does a rank that is early on one stream meet one that is early on the
+/// other: each would read what the other has not yet written.
+TEST(Stream, CollectivesOfTwoStreamsDoNotMeet) {
+  PlanBuilder plan(2);
+  plan.streams(2, 0);
+  std::vector<uint32_t> flags, values;
+  for (uint32_t stream : {1, 2}) {
+    std::string name = std::to_string(stream);
+    flags.push_back(flagOf(plan, "flag" + name));
+    values.push_back(plan.input("x" + name, {4}));
+    place(plan.launch("await_flag", {flags.back()}), stream, {});
+    place(plan.launch("add_one4", {values.back()}), stream, {});
+    place(plan.collective(fb::Op_AllReduce, values.back(), values.back(), 4, 4),
+          stream, {});
+    plan.output(values.back());
+  }
+  plan.launch("rest", {values[0]});
+  for (uint32_t flag : flags)
+    plan.launch("set_flag", {flag});
+  Running running(plan);
+  for (int stream : {1, 2}) {
+    std::string name = std::to_string(stream);
+    for (int rank : {0, 1}) // rank 0 is early on stream 1, rank 1 on 2
+      running.set<int32_t>("flag" + name, rank, {stream - 1 == rank});
+    running.set<float>("x" + name, ZRT_ALL_RANKS, {1, 1, 1, 1});
+  }
+  running.step();
+  for (uint32_t output : {0, 1})
+    for (uint32_t rank : {0, 1})
+      EXPECT_EQ(running.get(output, rank), std::vector<float>(4, 4.0f));
+}
+
 /// Commands of a stream run in the program's order without events, and events
 /// order commands of different streams, whoever is slow.
 TEST(Stream, OrderIsKept) {
