@@ -78,6 +78,61 @@ TEST(ArenaSearch, InstancesWithWaste) {
   EXPECT_GT(above, 50); // most need more than the bound
 }
 
+/// A rectangle of time by bytes, cut into `pieces`; `cut` bytes at most are
+/// taken off each. What was the rectangle's height is always enough.
+static std::vector<LiveRange> cutRectangle(std::mt19937 &random, int64_t times,
+                                           int64_t height, size_t pieces,
+                                           int64_t cut) {
+  std::vector<LiveRange> ranges = {{0, times - 1, height}};
+  for (int tries = 0; ranges.size() < pieces && tries < 1000; ++tries) {
+    LiveRange &piece = ranges[random() % ranges.size()];
+    LiveRange other = piece;
+    if (random() % 2) {
+      int64_t life = piece.last - piece.first + 1;
+      if (life < 2)
+        continue;
+      other.first += 1 + static_cast<int64_t>(random() % (life - 1));
+      piece.last = other.first - 1;
+    } else {
+      if (piece.bytes < 2)
+        continue;
+      other.bytes = 1 + static_cast<int64_t>(random() % (piece.bytes - 1));
+      piece.bytes -= other.bytes;
+    }
+    ranges.push_back(other);
+  }
+  for (LiveRange &range : ranges)
+    range.bytes = std::max<int64_t>(
+        1, range.bytes - static_cast<int64_t>(random() % (cut + 1)));
+  std::shuffle(ranges.begin(), ranges.end(), random);
+  return ranges;
+}
+
+/// What is cut from a rectangle fits into it again, however long the search.
+/// Lower limits on the way must not confuse it.
+TEST(ArenaSearch, NeverCallsPossibleImpossible) {
+  std::mt19937 random(24);
+  int found = 0, rounds = 400;
+  for (int round = 0; round < rounds; ++round) {
+    int64_t height = 24;
+    auto ranges = cutRectangle(random, 16, height, 16 + round % 24, round % 3);
+    Problem problem = makeProblem(ranges);
+    Search search(problem);
+    int64_t load = maxLoad(problem);
+    for (int64_t limit : {load, load + 1, height}) {
+      int64_t effort = 6000;
+      Verdict verdict = search.run(limit, effort);
+      if (limit == height) {
+        EXPECT_NE(verdict, Verdict::Impossible) << "round " << round;
+        found += verdict == Verdict::Found;
+      }
+      if (verdict == Verdict::Found)
+        expectPlacement(problem, search.offsets(), limit);
+    }
+  }
+  EXPECT_GT(found, rounds / 2);
+}
+
 TEST(ArenaSearch, GivesUpAtTheEndOfItsEffort) {
   std::mt19937 random(23);
   Problem problem = makeProblem(tightRanges(random, 40, 60, 9));
