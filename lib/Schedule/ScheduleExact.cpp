@@ -266,7 +266,7 @@ bool BranchAndBound::visitWait(int32_t node) {
 
 bool BranchAndBound::visit() {
   if (done == all)
-    return true;
+    return now < bound;
   if (statesLeft <= 0 || isLate() || isSeen())
     return false;
   --statesLeft;

@@ -23,6 +23,7 @@ using namespace mlir::zero;
 static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 /// States that branch and bound may visit, and how much faster it has to be.
 static constexpr int64_t kExactStates = 60'000;
+static constexpr int64_t kStatesOfSearch = 16; ///< what starting one costs
 static constexpr double kWorthwhile = 0.005;
 /// What nothing is worse than.
 static const Trade kNone{std::numeric_limits<double>::max(), kUnlimited, {}};
@@ -339,6 +340,7 @@ Trade Search::improveOne(const Problem &problem, const Trade &best,
                          int64_t limit, int64_t &statesLeft) {
   Trade trade = best;
   while (statesLeft > 0) {
+    statesLeft -= kStatesOfSearch;
     Placement placement = placeExactly(
         problem, limit, trade.seconds * (1 - kWorthwhile), statesLeft);
     if (!placement.feasible)
@@ -359,7 +361,7 @@ void Search::improve(const Variant &variant, const SchedulerOptions &options) {
   std::vector<Repeat> repeats;
   if (options.keepGathered)
     repeats = findRepeats(*variant.problem);
-  if (variant.problem->numNodes > 64 || repeats.size() > 8)
+  if (variant.problem->numNodes > 64 || repeats.size() > 6)
     return;
   std::vector<Variant> variants;
   for (unsigned set = 0; set != 1u << repeats.size(); ++set) {
