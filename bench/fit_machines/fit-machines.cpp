@@ -92,7 +92,7 @@ static std::vector<Constant> fittedConstants() {
       machineField("inter_node.latency", all, hop),
       machineConstant("overlap_slowdown", all),
       machineConstant("channel_sharing", all),
-      machineConstant("f8_efficiency", h100),
+      softwareField("f8_products", {"llm-foundry"}, &Software::f8Products),
       softwareField("attention", {"llm-foundry"}, &Software::attention),
       softwareField("elementwise", {"llm-foundry"}, &Software::elementwise),
       softwareField("elementwise", {"megatron-deepspeed"},

@@ -72,7 +72,7 @@ static constexpr Preset presets[] = {
   "disk_write": {"latency": 1e-4, "bandwidth": 1.4e9},
   "constants": {"matmul_half_rows": 620, "matmul_half_dim": 59.8,
                 "overlap_slowdown": 0.148, "channel_sharing": 0.702,
-                "attention_efficiency": 0.34, "f8_efficiency": 0.621,
+                "attention_efficiency": 0.34, "f8_efficiency": 0.882,
                 "network_line_rate": 5e10}
 })"},
     {"h100-96", R"({

@@ -25,8 +25,8 @@ namespace {
 /// Reads one row; keeps the first error.
 class RowReader {
 public:
-  RowReader(const CsvTable &table, size_t row, StringRef path)
-      : table(table), row(row), path(path) {}
+  RowReader(const CsvTable &table, size_t row, StringRef path, bool anyMachine)
+      : table(table), row(row), path(path), anyMachine(anyMachine) {}
 
   MeasuredStep read();
   std::string error;
@@ -35,6 +35,7 @@ private:
   const CsvTable &table;
   size_t row;
   StringRef path;
+  bool anyMachine;
 
   void fail(StringRef column, StringRef expected) {
     if (error.empty())
@@ -217,7 +218,7 @@ void RowReader::readMachine(MeasuredStep &step) {
       best = prefix;
       step.machine = preset.str();
     }
-  if (best.empty())
+  if (best.empty() && !anyMachine)
     return fail("gpu", "one of a100, h100, h200, b200, gh200, rtx4090 (or give "
                        "its machine file with --machine)");
   if (best == "a100" || best == "a800" || best == "h800" || best == "gb200" ||
@@ -288,7 +289,7 @@ MeasuredStep RowReader::read() {
 }
 
 Expected<std::vector<MeasuredStep>>
-mlir::zero::readMeasuredSteps(StringRef path) {
+mlir::zero::readMeasuredSteps(StringRef path, bool anyMachine) {
   Expected<CsvTable> table = CsvTable::read(path);
   if (!table)
     return table.takeError();
@@ -309,7 +310,7 @@ mlir::zero::readMeasuredSteps(StringRef path) {
     return missing("'step_s', 'step_ms' or 'tokens_per_s_per_gpu'");
   std::vector<MeasuredStep> steps;
   for (size_t row = 0, e = table->numRows(); row != e; ++row) {
-    RowReader reader(*table, row, path);
+    RowReader reader(*table, row, path, anyMachine);
     steps.push_back(reader.read());
     if (!reader.error.empty())
       return createStringError(inconvertibleErrorCode(), reader.error);

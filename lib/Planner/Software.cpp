@@ -56,6 +56,7 @@ static std::vector<Software> makeAll() {
       "llm-foundry", "MosaicML llm-foundry: FSDP1, FlashAttention 1, GPT");
   foundry.elementwise = 1.52;
   foundry.attention = 0.544;
+  foundry.f8Products = 0.704;
   foundry.reduceBytes = 2;
   foundry.gatherInForward = true;
   all.push_back(foundry);

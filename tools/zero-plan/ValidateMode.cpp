@@ -51,7 +51,8 @@ static void printSummary(StringRef name, StringRef rows,
 }
 
 int mlir::zero::runValidate(StringRef file, const Machine *machine) {
-  Expected<std::vector<MeasuredStep>> steps = readMeasuredSteps(file);
+  Expected<std::vector<MeasuredStep>> steps =
+      readMeasuredSteps(file, /*anyMachine=*/machine != nullptr);
   if (!steps) {
     errs() << "zero-plan: " << toString(steps.takeError()) << '\n';
     return 1;
@@ -66,7 +67,9 @@ int mlir::zero::runValidate(StringRef file, const Machine *machine) {
   Errors all;
   std::vector<double> predictions;
   std::vector<std::string> notes;
-  for (const MeasuredStep &step : *steps) {
+  for (MeasuredStep &step : *steps) {
+    if (machine)
+      step.machine = machine->name;
     Machine used = machine ? *machine : cantFail(loadMachine(step.machine));
     double predicted = predictStep(step, std::move(used), *step.software);
     predictions.push_back(predicted);

@@ -145,6 +145,9 @@ static Flag<bool> calibrate("calibrate", cl::cat(category),
 static Flag<std::string> output("o", cl::cat(category), cl::value_desc("FILE"),
                                 cl::desc("With --calibrate: the machine file"));
 
+static cl::alias gridAlias("zero-grid", cl::cat(category), cl::aliasopt(grid),
+                           cl::desc("The same as --grid"));
+
 static int fail(const Twine &message) {
   errs() << "zero-plan: " << message << '\n';
   return 1;
@@ -271,6 +274,45 @@ static int runModelFlags() {
   return runModel(question);
 }
 
+/// Names a flag of `flags` that was given; empty if none was.
+static StringRef firstGiven(std::initializer_list<const cl::Option *> flags) {
+  for (const cl::Option *flag : flags)
+    if (flag->getNumOccurrences())
+      return flag->ArgStr;
+  return {};
+}
+
+/// A flag that would have no effect is a mistake. Empty, or what is wrong.
+static std::string checkEffects() {
+  StringRef idle;
+  bool sized = !model.empty() || !shape.empty();
+  if (!sized) {
+    idle = firstGiven({&batch, &seq, &microBatches, &globalBatch, &precision,
+                       &recompute, &recomputeLayers, &prefetch, &bucketLayers,
+                       &keepLayers, &softwareName, &stats});
+    if (!idle.empty())
+      return formatv("--{0} is for --model and --shape", idle).str();
+  }
+  if (input.empty()) {
+    // The list overloads its operator&.
+    idle = firstGiven({&loss, &optimizer, std::addressof(dims)});
+    if (!idle.empty())
+      return formatv("--{0} is for a file", idle).str();
+  }
+  idle = automatic ? firstGiven({&prefetch, &bucketLayers, &keepLayers})
+                   : firstGiven({&globalBatch, &stats});
+  if (!idle.empty())
+    return formatv(automatic ? "--{0} is what --auto chooses"
+                             : "--{0} is for --auto",
+                   idle)
+        .str();
+  if (globalBatch.getNumOccurrences() && microBatches.getNumOccurrences())
+    return "--accumulate follows from --global-batch";
+  if (recomputeLayers.getNumOccurrences() && recompute.empty())
+    return "--recompute-layers is for --recompute";
+  return {};
+}
+
 /// Reads --memory; false if it is no size.
 static bool readMemory(std::optional<int64_t> &bytes) {
   if (memory.empty())
@@ -356,6 +398,9 @@ int main(int argc, char **argv) {
       return fail("--params: expected 1 or more parameters and ranks");
     return runState(params, std::max<int64_t>(ranks, 1), json);
   }
+  std::string idle = checkEffects();
+  if (!idle.empty())
+    return fail(idle);
   if (!input.empty() && (!model.empty() || !shape.empty()))
     return fail("give a file, --model or --shape, not two of them");
   if (!input.empty())

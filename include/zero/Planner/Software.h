@@ -34,6 +34,8 @@ struct Software {
   /// matrix is written to memory `attentionPasses` times a step.
   double attention = 1;
   double attentionPasses = 0;
+  /// Part of the machine's efficiency of f8 products.
+  double f8Products = 1;
   /// Time to launch the kernels of one layer, forward: no layer is faster.
   double layerSeconds = 0;
   /// Per micro-batch and per layer's parameters in the update.

@@ -41,9 +41,9 @@ struct MeasuredStep {
 };
 
 /// Reads a file. Errors name file, line, column, what was found and what is
-/// expected.
+/// expected. A gpu that no preset stands for is one, unless `anyMachine`.
 llvm::Expected<std::vector<MeasuredStep>>
-readMeasuredSteps(llvm::StringRef path);
+readMeasuredSteps(llvm::StringRef path, bool anyMachine = false);
 
 /// Name of a row that does not depend on its place in a file.
 uint64_t measuredStepHash(const MeasuredStep &step);
