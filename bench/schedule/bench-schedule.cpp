@@ -9,7 +9,8 @@
 //   bench-schedule [MACHINE]    one line per model, ranks and rule: what the
 //                               rule does, what ours does with no more memory,
 //                               and the least memory at which ours is no slower
-//   bench-schedule --speed      seconds of the scheduler by number of tasks
+//   bench-schedule --speed      processor seconds of the scheduler by number of
+//                               tasks
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +21,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
-#include <chrono>
+#include <ctime>
 
 using namespace mlir::zero;
 
@@ -91,12 +92,11 @@ static void measureSpeed(const CostModel &cost) {
     LlamaShape shape = llama8b();
     shape.layers = layers;
     StepGraph graph = llamaStep(shape, cost, 256);
-    auto start = std::chrono::steady_clock::now();
+    std::clock_t start = std::clock();
     ScheduleResult result = scheduleStep(graph, {});
-    std::chrono::duration<double> elapsed =
-        std::chrono::steady_clock::now() - start;
+    double elapsed = double(std::clock() - start) / CLOCKS_PER_SEC;
     llvm::outs() << llvm::format(
-        "%8zu tasks %8.3f s, gap %.4f\n", graph.tasks.size(), elapsed.count(),
+        "%8zu tasks %8.3f s, gap %.4f\n", graph.tasks.size(), elapsed,
         result.simulated.seconds / result.lowerBoundSeconds);
     llvm::outs().flush();
   }
