@@ -109,29 +109,37 @@ static StringRef findSymbol(Value value) {
   return read ? read.getSymbol() : StringRef();
 }
 
+/// The parameter that `user` updates in place; empty if it updates none.
+std::string StepLowering::findUpdated(Operation *user) {
+  auto dispatch = dyn_cast<plan::DispatchOp>(user);
+  if (!dispatch)
+    return "";
+  for (int64_t tied : dispatch.getTied()) {
+    Storage *storage =
+        tied < 0 ? nullptr
+                 : symbols.lookup(findSymbol(dispatch.getInputs()[tied]));
+    if (storage && storage->buffer.getKind() == plan::Kind::Parameter)
+      return storage->symbol;
+  }
+  return "";
+}
+
 /// The parameter whose update `value`, a gradient, flows into; its name if
 /// few steps lead there.
 std::string StepLowering::findParameter(Value value) {
+  constexpr size_t kMaxSteps = 32;
   SmallVector<Value> reached = {value};
-  for (int depth = 0; depth < 4; ++depth) {
-    SmallVector<Value> next;
-    for (Value from : reached)
-      for (Operation *user : from.getUsers()) {
-        auto dispatch = dyn_cast<plan::DispatchOp>(user);
-        for (int64_t tied : dispatch ? dispatch.getTied() : ArrayRef<int64_t>())
-          if (tied >= 0)
-            if (StringRef name = findSymbol(dispatch.getInputs()[tied]);
-                module.lookupSymbol<ParamOp>(name))
-              return name.str();
-        for (Value result : user->getResults())
-          if (result.getType() == from.getType())
-            next.push_back(result);
-        if (auto start = dyn_cast<AllReduceStartOp>(user))
-          for (Operation *wait : start.getFuture().getUsers())
-            llvm::append_range(next, wait->getResults());
-      }
-    reached = std::move(next);
-  }
+  for (size_t i = 0; i < std::min(reached.size(), kMaxSteps); ++i)
+    for (Operation *user : reached[i].getUsers()) {
+      if (std::string name = findUpdated(user); !name.empty())
+        return name;
+      for (Value result : user->getResults())
+        if (result.getType() == value.getType())
+          reached.push_back(result);
+      if (auto start = dyn_cast<AllReduceStartOp>(user))
+        for (Operation *wait : start.getFuture().getUsers())
+          llvm::append_range(reached, wait->getResults());
+    }
   return "";
 }
 

@@ -88,6 +88,7 @@ private:
            int64_t elements, int64_t chunk);
   std::string describe(const Collective &collective);
   std::string findParameter(Value value);
+  std::string findUpdated(Operation *user);
 
   // Pieces of the above.
   const Place &placeOf(Value value);
