@@ -83,16 +83,20 @@ TEST(ArenaSearch, InstancesWithWaste) {
 TEST(ArenaSearch, AgreesWithTimeRunBackwards) {
   std::mt19937 random(24);
   int impossible = 0;
-  for (int round = 0; round < 400; ++round) {
-    int64_t load = 5 + round % 9;
-    auto ranges = tightRanges(random, load, 14 + round % 16, 2 + round % 5);
+  for (int round = 0; round < 240; ++round) {
+    auto ranges =
+        tightRanges(random, 5 + round % 9, 14 + round % 16, 2 + round % 5);
+    if (round % 2) // with some bytes to waste
+      for (LiveRange &range : ranges)
+        range.bytes = 5 * range.bytes - static_cast<int64_t>(random() % 2);
     auto backwards = ranges;
     for (LiveRange &range : backwards)
       range = {-range.last, -range.first, range.bytes};
     Problem problem = makeProblem(ranges), mirror = makeProblem(backwards);
     Search search(problem), mirrored(mirror);
-    for (int64_t limit : {load, load + 1}) {
-      int64_t effort = 20000, otherEffort = 20000;
+    int64_t load = maxLoad(problem);
+    for (int64_t limit : {load, load + 1, load + 2}) {
+      int64_t effort = 10000, otherEffort = 10000;
       Verdict verdict = search.run(limit, effort);
       Verdict other = mirrored.run(limit, otherEffort);
       if (verdict == Verdict::Found)
@@ -105,7 +109,7 @@ TEST(ArenaSearch, AgreesWithTimeRunBackwards) {
       impossible += isImpossible;
     }
   }
-  EXPECT_GT(impossible, 40); // both verdicts are common
+  EXPECT_GT(impossible, 20); // both verdicts are common
 }
 
 TEST(ArenaSearch, GivesUpAtTheEndOfItsEffort) {
