@@ -137,7 +137,8 @@ static void addMemory(const zrt::Program &program,
     bool compute = program.command(index).stream == 0;
     double start = times[index].start_ms / 1e3;
     mlir::zero::TimelineMemory point;
-    point.time = now = compute ? std::max(now, start) : now;
+    now = compute ? std::max(now, start) : now;
+    point.time = index ? now : 0; // state is there before the first command
     std::copy_n(memory[index].bytes, point.bytes.size(), point.bytes.begin());
     if (compute)
       now = std::max(now, times[index].end_ms / 1e3);

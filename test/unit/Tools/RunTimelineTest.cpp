@@ -109,6 +109,7 @@ void checkFacts(const Timeline &timeline) {
   EXPECT_EQ(w.bytes, 24); // with the state
   auto gathered = size_t(mlir::zero::MemoryKind::Gathered);
   ASSERT_EQ(timeline.memory.size(), 2u);
+  EXPECT_EQ(timeline.memory[0].time, 0);
   EXPECT_EQ(timeline.memory[0].bytes[gathered], 0);
   EXPECT_EQ(timeline.memory[1].bytes[gathered], 24);
 }
