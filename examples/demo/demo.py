@@ -44,7 +44,7 @@ class Demo:
         flags = [f for d in [f"batch={batch}", *dims] for f in ("--dim", d)]
         self.call("zero-import", HERE / f"{name}.onnx", "-o", folder / "step.mlir",
                   "--loss", loss, "--optimizer", "adamw", *flags)
-        self.call("zero-opt", "--zero-stage=3", f"--zero-ranks={RANKS}",
+        self.call("zero-opt", "--zero-stage=3", f"--zero-ranks={RANKS}", "--zero-schedule=joint",
                   folder / "step.mlir", "-o", folder / "stage3.mlir")
         text = (folder / "stage3.mlir").read_text()
         count = {op: len(re.findall(rf"zero\.{op}(?:_start)?\b", text)) for op in ("all_gather", "reduce_scatter")}
