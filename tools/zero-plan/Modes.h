@@ -45,7 +45,8 @@ int runModel(const ModelQuestion &question);
 struct PlanQuestion {
   std::string file, machine, loss, optimizer; ///< of .onnx: loss, optimizer
   std::map<std::string, int64_t> dims;        ///< symbolic sizes of .onnx
-  int64_t ranks = 8;
+  std::optional<int64_t> ranks;               ///< absent: the file's, or 8
+  bool search = false;                        ///< also grids of two axes
   std::vector<int64_t> grid;          ///< instead of ranks, if not empty
   std::optional<int64_t> stage;       ///< absent: all
   std::optional<int64_t> memoryBytes; ///< absent: the machine's

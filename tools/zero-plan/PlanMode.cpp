@@ -19,6 +19,7 @@
 #include "zero/Import/Import.h"
 #include "zero/Lowering/PlanTimeline.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -26,10 +27,15 @@
 using namespace llvm;
 using namespace mlir::zero;
 
+/// As zero-opt does without a grid.
+static constexpr int64_t kDefaultRanks = 8;
+
 namespace {
 /// The plan of one stage, or why there is none.
 struct StagePlan {
   int64_t stage = 0;
+  std::vector<int64_t> grid; ///< empty: shards over all ranks
+  bool partitioned = false;  ///< the file says its stage and ranks
   Timeline timeline;
   std::string error;
 
@@ -72,20 +78,23 @@ static mlir::OwningOpRef<mlir::ModuleOp> load(const PlanQuestion &question,
 }
 
 static StagePlan planStage(const PlanQuestion &question, const CostModel &cost,
-                           std::optional<int64_t> stage) {
+                           int64_t stage, const std::vector<int64_t> &grid) {
   mlir::MLIRContext context;
   zero_tools::prepareContext(context);
   zero_tools::OneLineErrors errors(context, "zero-plan", question.file);
   StagePlan plan;
-  plan.stage = stage.value_or(-1);
+  plan.stage = stage;
+  plan.grid = grid;
   zero_tools::CompileOptions compile;
-  compile.stage = stage;
-  if (question.grid.empty())
-    compile.ranks = question.ranks;
-  compile.grid = question.grid;
+  compile.grid = grid;
   compile.machine = question.machine;
   compile.memoryBytes = question.memoryBytes;
   auto module = load(question, context);
+  plan.partitioned = module && (*module)->hasAttr("zero.stage");
+  compile.stage = plan.partitioned ? question.stage : stage;
+  if (grid.empty())
+    compile.ranks = plan.partitioned ? question.ranks
+                                     : question.ranks.value_or(kDefaultRanks);
   if (module && StringRef(question.file).ends_with(".onnx")) {
     compile.trainStep.emplace();
     compile.trainStep->loss = question.loss;
@@ -98,6 +107,8 @@ static StagePlan planStage(const PlanQuestion &question, const CostModel &cost,
         plan.timeline = predictTimeline(program, cost);
         plan.stage = plan.timeline.stage;
         plan.timeline.model = question.file;
+        if (plan.grid.empty())
+          plan.grid = plan.timeline.grid;
         return plan;
       }
   }
@@ -117,7 +128,13 @@ static void printPlans(ArrayRef<StagePlan> plans, int64_t best,
   os << formatv("  {0,-20}", "stage");
   for (const StagePlan &plan : plans)
     os << formatv(" {0,12}", plan.stage);
-  os << "\nbytes of a rank\n";
+  os << '\n';
+  line("grid", [](const StagePlan &p) {
+    return join(
+        map_range(p.grid, [](int64_t size) { return std::to_string(size); }),
+        "x");
+  });
+  os << "bytes of a rank\n";
   line("arena", [](const StagePlan &p) {
     return formatv("{0}", p.timeline.plannedPeak).str();
   });
@@ -156,6 +173,10 @@ static void printPlans(ArrayRef<StagePlan> plans, int64_t best,
 
 static void writePlan(json::OStream &json, const StagePlan &plan) {
   json.attribute("stage", plan.stage);
+  json.attributeArray("grid", [&] {
+    for (int64_t size : plan.grid)
+      json.value(size);
+  });
   json.attribute("fits", plan.error.empty());
   if (!plan.error.empty())
     return json.attribute("error", plan.error);
@@ -188,7 +209,6 @@ static void printPlansAsJson(const PlanQuestion &question,
   json.object([&] {
     json.attribute("model", question.file);
     json.attribute("machine", question.machine);
-    json.attribute("ranks", question.ranks);
     json.attributeArray("plans", [&] {
       for (const StagePlan &plan : plans)
         json.object([&] { writePlan(json, plan); });
@@ -198,6 +218,37 @@ static void printPlansAsJson(const PlanQuestion &question,
   os << '\n';
 }
 
+/// The grids to try: what was asked for, or with a search also those of two
+/// axes.
+static std::vector<std::vector<int64_t>> gridsOf(const PlanQuestion &question) {
+  std::vector<std::vector<int64_t>> grids = {question.grid};
+  int64_t ranks = question.ranks.value_or(kDefaultRanks);
+  if (question.search && question.grid.empty())
+    for (int64_t replicas = 2; replicas < ranks; ++replicas)
+      if (ranks % replicas == 0)
+        grids.push_back({replicas, ranks / replicas});
+  return grids;
+}
+
+/// The plans to choose from. A file that is partitioned has one.
+static std::vector<StagePlan> makePlans(const PlanQuestion &question,
+                                        const CostModel &cost) {
+  std::vector<StagePlan> plans;
+  for (int64_t stage = 0; stage <= 3; ++stage) {
+    if (question.stage && *question.stage != stage)
+      continue;
+    for (const std::vector<int64_t> &grid : gridsOf(question)) {
+      // Stage 0 shards nothing: a grid changes nothing.
+      if (stage == 0 && !grid.empty() && question.grid.empty())
+        continue;
+      plans.push_back(planStage(question, cost, stage, grid));
+      if (plans.back().partitioned)
+        return plans;
+    }
+  }
+  return plans;
+}
+
 int mlir::zero::runPlan(const PlanQuestion &question) {
   Expected<Machine> machine = loadMachine(question.machine);
   if (!machine) {
@@ -205,17 +256,13 @@ int mlir::zero::runPlan(const PlanQuestion &question) {
     return 1;
   }
   CostModel cost(std::move(*machine));
-  std::vector<StagePlan> plans;
+  std::vector<StagePlan> plans = makePlans(question, cost);
   int64_t best = -1;
-  for (int64_t stage = 0; stage <= 3; ++stage) {
-    if (question.stage && *question.stage != stage)
-      continue;
-    plans.push_back(planStage(question, cost, stage));
-    if (plans.back().error.empty() &&
+  for (size_t i = 0; i != plans.size(); ++i)
+    if (plans[i].error.empty() &&
         (best < 0 ||
-         plans.back().timeline.stepSeconds < plans[best].timeline.stepSeconds))
-      best = plans.size() - 1;
-  }
+         plans[i].timeline.stepSeconds < plans[best].timeline.stepSeconds))
+      best = i;
   if (best < 0) {
     errs() << "zero-plan: " << plans.back().error << '\n';
     return 1;

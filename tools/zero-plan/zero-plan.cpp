@@ -328,6 +328,7 @@ static int runPlanFlags() {
       machineName.empty() ? "this-cpu" : std::string(machineName);
   question.loss = loss;
   question.optimizer = optimizer;
+  question.search = automatic;
   question.json = json;
   question.report = report;
   question.trace = trace;
