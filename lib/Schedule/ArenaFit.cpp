@@ -388,9 +388,13 @@ std::vector<int64_t> arena::fitSkyline(const Problem &problem,
   return offsets;
 }
 
+int64_t arena::costOfFit(const Problem &problem) {
+  return problem.items.size() / 2 + 1;
+}
+
 std::vector<int64_t> arena::fitReordered(const Problem &problem, Order first,
                                          int64_t goal, int64_t &effort) {
-  const int64_t costOfPass = problem.items.size() / 2 + 1;
+  const int64_t costOfPass = costOfFit(problem);
   std::vector<uint32_t> order = sortItems(problem, first);
   std::vector<int64_t> best = fitSkyline(problem, order);
   int64_t height = heightOf(problem, best);

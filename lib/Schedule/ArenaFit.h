@@ -51,10 +51,12 @@ std::vector<uint32_t> sortItems(const Problem &problem, Order order);
 std::vector<int64_t> fitSkyline(const Problem &problem,
                                 llvm::ArrayRef<uint32_t> order);
 
+/// Its cost in nodes of the search.
+int64_t costOfFit(const Problem &problem);
+
 /// The same over and over: items that stick out of `goal` move forward in the
 /// order by random shares, and what is no higher is kept (Joslin and Clements,
-/// "Squeaky Wheel Optimization", 1999). Takes the passes off `effort`, in nodes
-/// of the search.
+/// "Squeaky Wheel Optimization", 1999). Takes the passes off `effort`.
 std::vector<int64_t> fitReordered(const Problem &problem, Order first,
                                   int64_t goal, int64_t &effort);
 

@@ -16,6 +16,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
+#include <limits>
 #include <numeric>
 
 using namespace mlir::zero;
@@ -147,9 +148,11 @@ std::vector<Planner::Part> Planner::split() const {
 }
 
 /// The full search is for parts of which it can look at every section.
-static bool isSearchable(const Problem &problem) {
+static bool isSearchable(const Problem &problem, int64_t height) {
   constexpr size_t kMaxItems = 1500;
   constexpr int64_t kMaxIncidences = 500000;
+  if (height > std::numeric_limits<int64_t>::max() / 4)
+    return false; // it adds heights up
   int64_t incidences = 0;
   for (const Item &item : problem.items)
     incidences += item.end - item.first;
@@ -201,9 +204,9 @@ void Planner::minimise(Part &part, int64_t goal, int64_t effort) {
 /// Other orders first: they are cheap, and all there is for large parts.
 void Planner::reorder(Part &part, int64_t goal, int64_t &effort) {
   for (Order order : kOrders) {
-    if (part.height <= goal)
+    int64_t slice = effort / std::size(kOrders);
+    if (part.height <= goal || slice < 2 * costOfFit(part.problem))
       return;
-    int64_t slice = effort / 4;
     effort -= slice;
     take(part, fitReordered(part.problem, order, goal, slice), "reordering");
     effort += slice;
@@ -212,7 +215,7 @@ void Planner::reorder(Part &part, int64_t goal, int64_t &effort) {
 
 /// Below the capacity, or as low as it is worth.
 void Planner::lower(Part &part, int64_t goal, int64_t effort) {
-  bool searchable = isSearchable(part.problem);
+  bool searchable = isSearchable(part.problem, part.height);
   int64_t slice = searchable ? effort / 8 : effort;
   effort -= slice;
   reorder(part, goal, slice);
