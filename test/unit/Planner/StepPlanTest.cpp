@@ -109,6 +109,20 @@ TEST(StepPlan, TrafficOfTheStages) {
     }
 }
 
+// torchtitan's benchmark of 12-2024: Llama 3 8B, compiled, GiB reserved.
+TEST(StepPlan, MemoryBesideMeasuredRuns) {
+  StepPlanner llama = planner("llama3-8b", preset("h100-96"), "fsdp2-compile");
+  StepConfig config;
+  config.seq = 8192;
+  config.batch = 2;
+  config.recompute = Recompute::Selective;
+  for (auto [ranks, measured] : {std::pair(8, 77.0), std::pair(128, 62.0)}) {
+    config.ranks = ranks;
+    double gib = llama.memory(config).total() / 1073741824.0;
+    EXPECT_NEAR(gib / measured, 1, 0.03) << ranks;
+  }
+}
+
 TEST(StepPlan, ReplicasReduceShardsAmongThemselves) {
   StepPlanner llama = planner("llama3-8b");
   StepConfig config;
