@@ -57,8 +57,8 @@ static void expectConsistent(const StepGraph &graph,
   for (size_t i = 0; i != result.peakBuffers.size(); ++i) {
     int64_t bytes = graph.buffers[result.peakBuffers[i]].bytes;
     sum += bytes;
-    if (i)
-      EXPECT_GE(graph.buffers[result.peakBuffers[i - 1]].bytes, bytes);
+    int32_t before = result.peakBuffers[i ? i - 1 : 0];
+    EXPECT_GE(graph.buffers[before].bytes, bytes);
   }
   EXPECT_EQ(sum, simulated.peakBytes);
 }
