@@ -358,20 +358,40 @@ uint64_t Program::kindBytes(fb::Kind kind, uint64_t &padding) const {
   return bytes;
 }
 
+/// Elements of a collective's tensors in bytes, and their padding besides: of
+/// one rank in each group, times the ranks.
+static std::pair<uint64_t, uint64_t> sizesTimesRanks(const Program &program,
+                                                     const Command &command) {
+  uint64_t group = program.grid.groupSize(command.axes);
+  uint64_t bytes = 0, padding = 0;
+  for (const Piece &piece : command.pieces) {
+    const Buffer &source = program.buffers[piece.source];
+    uint64_t size = elementBytes(source.dtype), whole = piece.elements * size;
+    bytes += whole * program.ranks;
+    if (command.op != fb::Op_AllReduce) {
+      padding += (piece.chunk * group * size - whole) * program.ranks;
+    } else if (whole == source.bytes) {
+      // A shard that is reduced over its replicas comes with its padding.
+      bytes -= source.paddingBytes;
+      padding += source.paddingBytes;
+    }
+  }
+  return {bytes, padding};
+}
+
+/// (n-1)/n of `bytes`, as a ring of n ranks sends; twice that to reduce them
+/// and bring them back.
+static uint64_t ring(const Command &command, uint64_t group, uint64_t bytes) {
+  uint64_t sent = bytes / group * (group - 1);
+  return command.op == fb::Op_AllReduce ? 2 * sent : sent;
+}
+
 uint64_t Program::sentBytesTimesRanks(const Command &command) const {
-  uint64_t group = grid.groupSize(command.axes), bytes = 0;
-  for (const Piece &piece : command.pieces)
-    bytes += piece.elements * elementBytes(buffers[piece.source].dtype);
-  bytes *= (group - 1) * (ranks / group);
-  return command.op == fb::Op_AllReduce ? 2 * bytes : bytes;
+  return ring(command, grid.groupSize(command.axes),
+              sizesTimesRanks(*this, command).first);
 }
 
 uint64_t Program::sentPaddingTimesRanks(const Command &command) const {
-  if (command.op == fb::Op_AllReduce)
-    return 0;
-  uint64_t group = grid.groupSize(command.axes), bytes = 0;
-  for (const Piece &piece : command.pieces)
-    bytes += (piece.chunk * group - piece.elements) *
-             elementBytes(buffers[piece.source].dtype);
-  return bytes * (group - 1) * (ranks / group);
+  return ring(command, grid.groupSize(command.axes),
+              sizesTimesRanks(*this, command).second);
 }

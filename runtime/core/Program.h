@@ -167,7 +167,7 @@ struct Program {
   /// all ranks.
   uint64_t kindBytes(fb::Kind kind, uint64_t &padding) const;
   /// Bytes that a rank sends for a collective in the ring model, times the
-  /// number of ranks: exact. The same for the padding of its last chunks.
+  /// number of ranks: exact. The same for padding, not in the first.
   uint64_t sentBytesTimesRanks(const Command &command) const;
   uint64_t sentPaddingTimesRanks(const Command &command) const;
 };

@@ -86,14 +86,12 @@ def grid_sends_as_the_formula(runner, name, grid, stage):
     reduced = psi if stage == 0 else psi / shards
     over = ranks if stage == 0 else replicas
     want["all_reduce"] = 2 * formulas.SCALAR_BYTES * reduced * (over - 1) / over
+    if stage == 3:  # how often it gathers is the schedule's choice
+        del want["all_gather"]
     for row in run.rows:
-        sent = row["comm_bytes"]
-        require(abs(sent["reduce_scatter"] - want["reduce_scatter"]) < 1, f"reduce_scatter sends {sent}, not {want}")
-        if stage < 3:
-            require(abs(sent["all_gather"] - want["all_gather"]) < 1, f"all_gather sends {sent}, not {want}")
-        # A shard is reduced with its padding.
-        most = want["all_reduce"] * (1.2 if stage else 1) + 1
-        require(want["all_reduce"] - 1 <= sent["all_reduce"] <= most, f"all_reduce sends {sent}, not {want}")
+        for kind, expected in want.items():
+            got = row["comm_bytes"][kind]
+            require(abs(got - expected) < 1, f"step {row['step']}: {kind} sends {got} bytes, formula {expected}")
 
 
 def trace_shows_the_step(runner, name, ranks, stage):

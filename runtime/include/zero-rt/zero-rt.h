@@ -335,8 +335,9 @@ zrt_status zrt_session_read_output_of_rank(const zrt_session *session,
 typedef struct zrt_counters {
   uint64_t steps;
   /// Bytes that one rank sends in the ring model, times the number of ranks
-  /// (which keeps it exact): all_gather and reduce_scatter (N-1) * elements *
-  /// element size, all_reduce twice that. Divide by N.
+  /// (which keeps it exact): among all N ranks all_gather and reduce_scatter
+  /// (N-1) * elements * element size, all_reduce twice that; in groups of n
+  /// N / n * (n-1) instead of N-1. Divide by N.
   uint64_t comm_bytes_times_ranks[ZRT_NUM_COLLECTIVES];
   /// The same for padding, not in the numbers above.
   uint64_t comm_padding_bytes_times_ranks[ZRT_NUM_COLLECTIVES];

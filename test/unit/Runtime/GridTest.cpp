@@ -172,6 +172,9 @@ TEST(Grid, ScatterThenReduceIsTheMeanOfAll) {
     plan.collective(fb::Op_ReduceScatter, x, s, count, part, true).axes = {1};
     plan.collective(fb::Op_AllReduce, s, s, part, part, true).axes = {0};
     plan.output(s);
+    // The last shards are padded, on each replica.
+    uint64_t padding = (part * shape[1] - count) * 4;
+    plan.program.buffers[s]->padding_bytes = padding * shape[0];
     Running running(plan);
     setValues(running, one);
     running.step();
@@ -182,6 +185,11 @@ TEST(Grid, ScatterThenReduceIsTheMeanOfAll) {
       for (int64_t i = 0; i < part; ++i)
         EXPECT_NEAR(got[i], expected[i], 1e-2) << "rank " << rank;
     }
+    zrt_counters counters = running.session.counters();
+    EXPECT_EQ(counters.comm_bytes_times_ranks[ZRT_ALL_REDUCE],
+              2 * (shape[0] - 1) * count * 4);
+    EXPECT_EQ(counters.comm_padding_bytes_times_ranks[ZRT_ALL_REDUCE],
+              2 * (shape[0] - 1) * padding);
   }
 }
 
