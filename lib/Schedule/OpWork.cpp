@@ -95,9 +95,9 @@ OpWork zero::getOpWork(Operation *op) {
     work = fromInterface(cost);
   else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
     work = fromLinalg(linalgOp);
-  else if (!isa<tensor::EmptyOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp,
-                tensor::ReshapeOp, tensor::ExtractSliceOp, tensor::CastOp,
-                LocalOp>(op) &&
+  else if (!isa<tensor::EmptyOp, tensor::SplatOp, tensor::CollapseShapeOp,
+                tensor::ExpandShapeOp, tensor::ReshapeOp,
+                tensor::ExtractSliceOp, tensor::CastOp, LocalOp>(op) &&
            !op->hasTrait<OpTrait::ConstantLike>())
     work.bytes = getOperandAndResultBytes(op);
   work.type = getTypeName(op);
@@ -105,6 +105,9 @@ OpWork zero::getOpWork(Operation *op) {
 }
 
 bool zero::isView(Operation *op) {
+  // A splat is made where it is used.
+  if (isa<tensor::SplatOp>(op))
+    return true;
   if (op->getNumOperands() == 0 || op->getNumResults() == 0 ||
       op->getNumRegions() != 0 || !isMemoryEffectFree(op) ||
       !isa<RankedTensorType>(op->getOperand(0).getType()))

@@ -106,6 +106,12 @@ LogicalResult ModuleScheduler::schedule(FunctionOpInterface func,
   if (!result.feasible)
     return emitDoesNotFit(*step, result, options.memoryBytes,
                           stage ? stage.getInt() : 0);
+  // no test: it guards against mistakes in the scheduler, which has its own.
+  if (std::string error = checkSchedule(step->graph, result.schedule);
+      !error.empty())
+    return func.emitOpError() << "was given a schedule that changes what it "
+                                 "computes: "
+                              << error;
   emitRemarks(*step, result, options, pass);
   applySchedule(*step, result.schedule);
   count(result.schedule);

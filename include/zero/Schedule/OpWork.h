@@ -25,7 +25,8 @@ namespace mlir::zero {
 OpWork getOpWork(Operation *op);
 
 /// Whether the results of `op` are the storage of its first operand: it has no
-/// effect and moves no byte.
+/// effect and moves no byte; or it spreads that operand, a scalar, where it is
+/// used.
 bool isView(Operation *op);
 
 } // namespace mlir::zero
