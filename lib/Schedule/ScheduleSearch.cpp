@@ -337,12 +337,12 @@ void Search::descend(const std::vector<Variant> &variants,
 
 /// A faster placement of `problem` than `best` within `limit`, or `best`.
 Trade Search::improveOne(const Problem &problem, const Trade &best,
-                         int64_t limit, int64_t &statesLeft) {
+                         int64_t limit, int64_t &states) {
   Trade trade = best;
-  while (statesLeft > 0) {
-    statesLeft -= kStatesOfSearch;
-    Placement placement = placeExactly(
-        problem, limit, trade.seconds * (1 - kWorthwhile), statesLeft);
+  while (states > 0) {
+    states -= kStatesOfSearch;
+    Placement placement =
+        placeExactly(problem, limit, trade.seconds * (1 - kWorthwhile), states);
     if (!placement.feasible)
       break;
     delayStarts(problem, placement);
@@ -372,7 +372,7 @@ void Search::improve(const Variant &variant, const SchedulerOptions &options) {
     variants.push_back(
         makeVariant(variant.order, variant.rule, std::move(dropped)));
   }
-  int64_t limit = kUnlimited, statesLeft = kExactStates;
+  int64_t limit = kUnlimited;
   while (statesLeft > 0) {
     auto within = llvm::find_if(
         front, [&](const Trade &trade) { return trade.peakBytes <= limit; });
@@ -393,9 +393,11 @@ void Search::improve(const Variant &variant, const SchedulerOptions &options) {
 
 void Search::explore(const SchedulerOptions &options, int64_t part) {
   trialsLeft = std::clamp<int64_t>(kWork / part / costOfTrial, 48, 2000);
+  favorite = 0;
   std::vector<Variant> variants = findVariants(options);
   descend(variants, options);
-  // Small steps only, and there the best few.
-  for (size_t i = 0; options.prefetch && i < variants.size() && i != 3; ++i)
+  // Small steps only, and there the best two.
+  statesLeft = kExactStates;
+  for (size_t i = 0; options.prefetch && i < variants.size() && i != 2; ++i)
     improve(variants[i], options);
 }

@@ -74,14 +74,15 @@ private:
                const SchedulerOptions &options);
   void improve(const Variant &variant, const SchedulerOptions &options);
   Trade improveOne(const Problem &problem, const Trade &best, int64_t limit,
-                   int64_t &statesLeft);
+                   int64_t &states);
 
   const StepGraph &graph;
   std::vector<std::vector<int32_t>> orders; ///< the first is the graph's
   double bound = 0;                         ///< no schedule takes less
   int64_t costOfTrial = 0;
   int64_t trialsLeft = 0;
-  size_t favorite = 0; ///< the policy that was best last
+  int64_t statesLeft = 0; ///< of branch and bound
+  size_t favorite = 0;    ///< the policy that was best last
   std::vector<Trade> front;
 };
 
