@@ -192,5 +192,11 @@ std::string mlir::zero::checkShape(const ModelShape &shape) {
     return ("heads is " + Twine(shape.heads) + ", kv_heads " +
             Twine(shape.kvHeads) + "; expected a multiple of kv_heads")
         .str();
+  // Bytes of any plan must fit into 64 bits.
+  double d = shape.hidden, layers = shape.layers;
+  double size = layers * d * (4 * d + 3.0 * shape.ffn * shape.experts) +
+                2 * d * shape.vocab;
+  if (!(size < 1e15))
+    return "has more than 1e15 parameters";
   return {};
 }

@@ -37,9 +37,13 @@ int64_t mlir::zero::layersToKeep(const StepPlanner &planner,
 
 static std::vector<int64_t> divisors(int64_t number) {
   std::vector<int64_t> list;
-  for (int64_t d = 1; d <= number; ++d)
-    if (number % d == 0)
+  for (int64_t d = 1; d <= number / d; ++d)
+    if (number % d == 0) {
       list.push_back(d);
+      if (d != number / d)
+        list.push_back(number / d);
+    }
+  llvm::sort(list);
   return list;
 }
 
@@ -91,6 +95,12 @@ static void forEach(const StepPlanner &planner, const SearchSpace &space,
   if (space.replicas)
     grids = {*space.replicas};
   std::vector<int64_t> sizes = batches(space);
+  llvm::erase_if(sizes, [&](int64_t batch) {
+    StepConfig config = space.base;
+    config.batch = batch;
+    config.accumulate = 1;
+    return !checkConfig(planner.getShape(), config).empty();
+  });
   std::vector<Again> agains = recomputations(space, layers);
   StepConfig config = space.base;
   for (int64_t stage : stages)

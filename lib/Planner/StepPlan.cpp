@@ -179,6 +179,14 @@ std::string mlir::zero::checkConfig(const ModelShape &shape,
   for (const std::string &check : checks)
     if (!check.empty())
       return check;
+  // Bytes must fit into 64 bits.
+  double width = 6.0 * shape.hidden + 2.0 * shape.kvSize() +
+                 3.0 * shape.ffn * shape.expertsUsed + shape.vocab;
+  double tokens = static_cast<double>(config.batch) * config.seq;
+  if (tokens * width * shape.layers * 4 > 1e18)
+    return ("batch " + Twine(config.batch) + " x seq " + Twine(config.seq) +
+            " is more than can be planned")
+        .str();
   if (config.ranks % config.replicas != 0)
     return ("grid has " + Twine(config.replicas) + " replicas on " +
             Twine(config.ranks) + " ranks; expected a divisor of the ranks")

@@ -146,6 +146,11 @@ static Error writePictures(const ModelQuestion &question,
   if (answer.best < 0)
     return failure("no plan fits: there is nothing to draw");
   const PlanRow &row = answer.rows[answer.best];
+  constexpr int64_t mostDrawn = 64;
+  if (row.config.accumulate > mostDrawn)
+    return failure(formatv("--report and --trace draw up to {0} micro-batches, "
+                           "not {1}",
+                           mostDrawn, row.config.accumulate));
   Timeline timeline =
       predictedTimeline(*answer.planner, row.config, answer.memoryBytes);
   timeline.notes = row.notes;

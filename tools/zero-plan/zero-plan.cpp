@@ -224,9 +224,11 @@ static std::string readSizes(ModelQuestion &question) {
     space.stage = stage;
   if (batch.getNumOccurrences())
     space.batch = batch;
-  if (globalBatch.getNumOccurrences() && globalBatch < 1)
-    return formatv("--global-batch: found {0}; expected 1 or more",
-                   int64_t(globalBatch));
+  constexpr int64_t mostSamples = int64_t(1) << 40;
+  if (globalBatch.getNumOccurrences() &&
+      (globalBatch < 1 || globalBatch > mostSamples))
+    return formatv("--global-batch: found {0}; expected 1 to {1}",
+                   int64_t(globalBatch), mostSamples);
   space.memoryBytes = machine.memoryBytes - machine.reservedBytes;
   if (!memory.empty()) {
     std::optional<int64_t> bytes = parseByteSize(memory);
