@@ -9,6 +9,10 @@
 // RUN: zero-opt %s --pass-pipeline='builtin.module(zero-annotate{ranks=4},zero-partition{stage=3},zero-bucket,zero-release,zero-schedule,zero-verify)' | FileCheck %s --check-prefix=RANKS
 // RUN: zero-opt %s --zero-stage=0 2>&1 | FileCheck %s --check-prefix=DEFAULT
 // RUN: zero-opt %s --canonicalize --zero-stage=3 --zero-ranks=4 --symbol-dce --mlir-print-ir-before-all 2>&1 | grep "IR Dump" | FileCheck %s --check-prefix=ORDER
+// The pass of that name is not the flag.
+// RUN: zero-opt --zero-schedule %s | FileCheck %s --check-prefix=PASS
+// RUN: zero-opt --zero-schedule=prefetch=false %s | FileCheck %s --check-prefix=PASS
+// PASS-NOT: zero.all_gather
 // RUN: zero-opt --help | FileCheck %s --check-prefix=HELP
 
 // RANKS-NOT: remark

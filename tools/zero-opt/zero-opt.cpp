@@ -91,7 +91,8 @@ bool ShortForms::take(StringRef flag, ArrayRef<char *> &rest) {
     return false;
   std::string text = body.split('=').second.str();
   // The pass of that name takes options, or nothing.
-  if (name == "zero-schedule" && (text.empty() || text.find('=') != text.npos))
+  if (name == "zero-schedule" &&
+      (!body.contains('=') || text.find('=') != text.npos))
     return false;
   if (!body.contains('=') && !rest.empty()) {
     text = rest.front();
