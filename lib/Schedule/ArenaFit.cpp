@@ -389,7 +389,7 @@ std::vector<int64_t> arena::fitSkyline(const Problem &problem,
 }
 
 int64_t arena::costOfFit(const Problem &problem) {
-  return problem.items.size() / 2 + 1;
+  return problem.items.size() + 1;
 }
 
 std::vector<int64_t> arena::fitReordered(const Problem &problem, Order first,

@@ -70,13 +70,19 @@ private:
 
 Planner::Planner(ArrayRef<LiveRange> ranges, const ArenaOptions &options)
     : ranges(ranges), options(options) {
+  for (auto [i, range] : llvm::enumerate(ranges))
+    if (range.bytes > 0 && range.last >= range.first)
+      placed.push_back(i);
+  // The largest first; the height does not depend on the order of the ranges.
+  llvm::stable_sort(placed, [&](uint32_t a, uint32_t b) {
+    const LiveRange &x = ranges[a], &y = ranges[b];
+    return std::tie(y.bytes, x.first, x.last) <
+           std::tie(x.bytes, y.first, y.last);
+  });
   std::vector<LiveRange> aligned;
-  for (auto [i, range] : llvm::enumerate(ranges)) {
-    if (range.bytes == 0 || range.last < range.first)
-      continue;
-    placed.push_back(i);
-    aligned.push_back(range);
-    aligned.back().bytes = llvm::alignTo(range.bytes, options.alignment);
+  for (uint32_t i : placed) {
+    aligned.push_back(ranges[i]);
+    aligned.back().bytes = llvm::alignTo(ranges[i].bytes, options.alignment);
   }
   problem = makeProblem(aligned);
   makeUnits();
@@ -213,10 +219,13 @@ void Planner::reorder(Part &part, int64_t goal, int64_t &effort) {
   }
 }
 
+/// Effort for other orders before a search.
+static constexpr int64_t kReordering = 50000;
+
 /// Below the capacity, or as low as it is worth.
 void Planner::lower(Part &part, int64_t goal, int64_t effort) {
   bool searchable = isSearchable(part.problem, part.height);
-  int64_t slice = searchable ? effort / 8 : effort;
+  int64_t slice = searchable ? std::min(effort / 8, kReordering) : effort;
   effort -= slice;
   reorder(part, goal, slice);
   effort += slice;

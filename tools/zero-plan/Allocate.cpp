@@ -36,8 +36,11 @@ static cl::opt<std::string>
     offsetsFile("offsets", cl::value_desc("FILE.csv"),
                 cl::desc("With --allocate: write the rows with their offsets"));
 static cl::opt<int64_t>
-    effort("effort", cl::init(600000), cl::value_desc("nodes"),
+    effort("effort", cl::init(-1), cl::value_desc("nodes"),
            cl::desc("With --allocate: bound of the search; 0: one pass only"));
+
+/// A search for less has no natural end; one for what fits is worth seconds.
+static constexpr int64_t kEffort = 600000, kEffortToFit = 6000000;
 
 namespace {
 /// The file's rows.
@@ -226,7 +229,9 @@ int mlir::zero::runAllocate(StringRef file, int64_t capacity) {
     return 1;
   ArenaOptions options;
   options.capacity = capacity;
-  options.effort = effort;
+  options.effort = effort >= 0     ? effort
+                   : capacity >= 0 ? kEffortToFit
+                                   : kEffort;
   options.worthwhileGap = 0;
   auto start = std::chrono::steady_clock::now();
   ArenaPlan plan = planArena(instance.ranges, options);

@@ -250,6 +250,9 @@ TEST_P(ArenaPlannerHard, FitsTheKnownCapacity) {
   expectValid(ranges, plan, 1);
   EXPECT_LE(plan.height, options.capacity);
   EXPECT_EQ(plan.offsets, planArena(ranges, options).offsets);
+  // Nor does the order of the ranges matter.
+  std::reverse(ranges.begin(), ranges.end());
+  EXPECT_EQ(plan.height, planArena(ranges, options).height);
 }
 
 INSTANTIATE_TEST_SUITE_P(MiniMalloc, ArenaPlannerHard,
