@@ -238,7 +238,7 @@ TEST(ArenaPlanner, OnePassIsValidWithoutASearch) {
   EXPECT_NEAR(plan.gap(), double(plan.height) / 1048576 - 1, 1e-12);
 }
 
-/// Instances on which one-pass placements are 17 to 36 % too high.
+/// Instances on which one-pass placements are 17 to 26 % too high.
 class ArenaPlannerHard : public testing::TestWithParam<const char *> {};
 
 TEST_P(ArenaPlannerHard, FitsTheKnownCapacity) {
