@@ -48,9 +48,10 @@ static void expectValid(const std::vector<LiveRange> &ranges,
     auto [self, fresh] = live.insert({plan.offsets[i], i});
     ASSERT_TRUE(fresh) << i << " and " << self->second;
     auto next = std::next(self);
-    if (next != live.end())
+    if (next != live.end()) {
       ASSERT_LE(plan.offsets[i] + ranges[i].bytes, next->first)
           << i << " and " << next->second;
+    }
     if (self != live.begin()) {
       auto [offset, before] = *std::prev(self);
       ASSERT_LE(offset + ranges[before].bytes, plan.offsets[i])
