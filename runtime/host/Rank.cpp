@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 
 using namespace zrt;
 using namespace zrt::host;
@@ -177,8 +178,35 @@ void Rank::execute(BoundCommand &command, Stream &stream) {
     command.copy->run(command.from, command.to);
 }
 
+/// A hash (FNV-1a) of what a collective reads of this rank and does not write.
+uint64_t Rank::hashSources(const Command &command) const {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const Piece &piece : command.pieces) {
+    const Buffer &source = program.buffers[piece.source];
+    const Buffer &target = program.buffers[piece.target];
+    bool inPlace = source.arena == target.arena &&
+                   source.begin(shard) < target.end(shard) &&
+                   target.begin(shard) < source.end(shard);
+    uint64_t elements =
+        command.op == fb::Op_AllGather ? piece.chunk : piece.elements;
+    uint64_t read = inPlace ? 0 : elements * elementBytes(source.dtype);
+    const uint8_t *bytes = address(piece.source);
+    for (uint64_t i = 0; i < read; ++i)
+      hash = (hash ^ bytes[i]) * 0x100000001b3u;
+  }
+  return hash;
+}
+
+void Rank::executeChecked(size_t index, Stream &stream) {
+  const Command &command = program.commands[index];
+  uint64_t before = hashSources(command);
+  execute(commands[index], stream);
+  if (hashSources(command) != before)
+    throw std::runtime_error("what it reads was written while it ran");
+}
+
 void Rank::run(uint32_t number, uint32_t step, Clock::time_point stepBegin,
-               bool poisonReleased) {
+               bool poisonReleased, bool checkSources) {
   Stream &stream = streams[number];
   auto now = [&] {
     return std::chrono::nanoseconds(Clock::now() - stepBegin).count();
@@ -195,7 +223,10 @@ void Rank::run(uint32_t number, uint32_t step, Clock::time_point stepBegin,
       span.start = now();
     }
     span.waited = span.start - time;
-    execute(commands[index], stream);
+    if (checkSources && number != 0 && command.isCollective())
+      executeChecked(index, stream);
+    else
+      execute(commands[index], stream);
     for (uint32_t buffer : commands[index].uses)
       touch(buffer, stream.touchedEnd);
     if (poisonReleased)

@@ -66,9 +66,11 @@ public:
   void poisonUnwritten();
   /// Executes the commands of a stream, one after the other, each once the
   /// events that it waits for are signalled. One thread for each stream;
-  /// `step` is the same on all and differs from the last one's.
+  /// `step` is the same on all and differs from the last one's. With
+  /// `checkSources` a collective beside compute fails where what it reads was
+  /// written meanwhile.
   void run(uint32_t stream, uint32_t step, Clock::time_point stepBegin,
-           bool poisonReleased);
+           bool poisonReleased, bool checkSources);
   /// Ends all waits for events, now and later.
   void abort();
   /// The command that a stream is at: where an exception comes from.
@@ -119,6 +121,8 @@ private:
                    const GroupedCollective *collective,
                    const dnnl::engine &engine);
   void execute(BoundCommand &command, Stream &stream);
+  void executeChecked(size_t index, Stream &stream);
+  uint64_t hashSources(const Command &command) const;
   void touch(uint32_t buffer, std::vector<uint64_t> &touchedEnd);
   void bindCopy(const Command &command, BoundCommand &bound);
   void findUnwritten();

@@ -215,7 +215,7 @@ void Session::runStream(uint32_t rank, uint32_t stream) {
   };
   try {
     // Events compare for equality, so the number may wrap around.
-    ranks[rank]->run(stream, uint32_t(stepNumber), stepBegin, poison);
+    ranks[rank]->run(stream, uint32_t(stepNumber), stepBegin, poison, check);
   } catch (const Aborted &) {
     // The rank that failed has said why.
   } catch (const dnnl::error &error) {

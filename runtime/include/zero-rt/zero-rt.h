@@ -281,7 +281,8 @@ typedef struct zrt_session_options {
   /// only when ranks * threads <= cores.
   uint32_t threads_per_rank;
   /// After each step verify that padding of shards is zero, that replicas are
-  /// equal on all ranks, and that SAME outputs are. Also set by ZRT_CHECK=1.
+  /// equal on all ranks, and that SAME outputs are; during it, that nothing
+  /// writes what a collective of another stream reads. Also set by ZRT_CHECK=1.
   int check;
   /// Fill released and not yet written memory with NaN, so that a use of it
   /// shows. Also set by ZRT_POISON=1.

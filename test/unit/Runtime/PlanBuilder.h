@@ -23,6 +23,14 @@
 #include <string>
 #include <vector>
 
+#ifdef __has_feature
+#define ZERO_TEST_UNDER_TSAN __has_feature(thread_sanitizer)
+#elif defined(__SANITIZE_THREAD__)
+#define ZERO_TEST_UNDER_TSAN 1
+#else
+#define ZERO_TEST_UNDER_TSAN 0
+#endif
+
 namespace zrt::test {
 
 /// The bytes of the shared object that Kernels.cpp becomes.

@@ -20,14 +20,6 @@ using namespace zrt::test;
 
 extern "C" int refusesFromC(void);
 
-#ifdef __has_feature
-#define ZERO_TEST_UNDER_TSAN __has_feature(thread_sanitizer)
-#elif defined(__SANITIZE_THREAD__)
-#define ZERO_TEST_UNDER_TSAN 1
-#else
-#define ZERO_TEST_UNDER_TSAN 0
-#endif
-
 namespace {
 zrt_session_options checking() {
   zrt_session_options options = {};

@@ -348,6 +348,34 @@ TEST(Stream, SpansAndExposedTime) {
             ZRT_ERROR_ARGUMENT);
 }
 
+/// The check mode finds compute that writes what a collective is reading. (To
+/// ThreadSanitizer that is the race that it is.)
+#if !ZERO_TEST_UNDER_TSAN
+TEST(Stream, CheckFindsSourcesThatAreWritten) {
+  for (bool check : {false, true}) {
+    PlanBuilder plan(2);
+    plan.streams(1, 0);
+    uint32_t flag = flagOf(plan, "flag"), x = plan.input("x", {4});
+    uint32_t y = plan.buffer("y", {4});
+    place(plan.launch("await_flag", {flag}), 1, {});
+    place(plan.collective(fb::Op_AllReduce, x, y, 4, 4), 1, {});
+    plan.launch("rest", {x});
+    plan.launch("add_one4", {x});
+    plan.launch("set_flag", {flag});
+    zrt_session_options options = {};
+    options.check = check;
+    Running running(plan, options);
+    running.set<float>("x", ZRT_ALL_RANKS, {1, 2, 3, 4});
+    running.set<int32_t>("flag", 0, {1}); // is in the collective early
+    running.set<int32_t>("flag", 1, {0});
+    EXPECT_EQ(running.session.step().message(),
+              check ? "rank 0, command 1 (all_reduce): what it reads was "
+                      "written while it ran"
+                    : "");
+  }
+}
+#endif
+
 /// Poison comes before any stream's first command and with each release; what
 /// other streams write is not lost.
 TEST(Stream, PoisonWithStreams) {
