@@ -40,6 +40,9 @@ struct Growing {
   int64_t bytes = 0;
   double work = 0, latency = 0; ///< seconds; work comes without latency
   double need = 0;              ///< when its first member is needed
+  /// Places looked at, and the most bytes alive there.
+  int32_t first = 0, last = -1;
+  int64_t highest = 0;
 };
 
 /// Makes buckets of collectives on one channel, in the order in which they are
@@ -47,10 +50,10 @@ struct Growing {
 /// backwards: what is ready last is "needed" first.
 class BucketMaker {
 public:
-  BucketMaker(const Problem &problem, const MemoryProfile &profile,
+  BucketMaker(const Problem &problem, llvm::ArrayRef<int64_t> least,
               llvm::ArrayRef<int32_t> nodes, bool backwards,
               const BucketRule &rule)
-      : problem(problem), profile(profile), nodes(nodes), backwards(backwards),
+      : problem(problem), least(least), nodes(nodes), backwards(backwards),
         rule(rule) {}
 
   void run(std::vector<std::vector<int32_t>> &buckets);
@@ -61,13 +64,13 @@ private:
   }
   double needOf(int32_t node) const;
   bool mayJoin(int32_t node) const;
-  bool fits(int32_t node) const;
+  bool fits(int32_t node);
   bool shouldJoin(int32_t node, double lateness) const;
   double make(double lateness);
   double leastLateness();
 
   const Problem &problem;
-  const MemoryProfile &profile;
+  llvm::ArrayRef<int64_t> least;
   llvm::ArrayRef<int32_t> nodes;
   bool backwards;
   const BucketRule &rule;
@@ -101,15 +104,27 @@ bool BucketMaker::mayJoin(int32_t node) const {
 /// Whether the bucket with `node` is small enough for the memory that is free
 /// from when it is likely to begin to when its last member is used, or, of
 /// reductions, while gradients wait for each other.
-bool BucketMaker::fits(int32_t node) const {
+bool BucketMaker::fits(int32_t node) {
   if (rule.parts <= 0)
     return true;
   int32_t other = node - problem.numCompute;
-  int64_t first = backwards ? problem.ready[other] : previous;
-  int64_t last = backwards ? bucket.ready : problem.deadline[other];
-  int64_t free = rule.limit - profile.max(2 * first, 2 * last);
+  int32_t first = 2 * (backwards ? problem.ready[other] : previous);
+  int32_t last = 2 * (backwards ? bucket.ready : problem.deadline[other]);
+  // It only grows: each place is looked at once.
+  auto look = [&](int32_t from, int32_t to) {
+    for (int32_t place = from; place <= to; ++place)
+      bucket.highest = std::max(bucket.highest, least[place]);
+  };
+  if (bucket.first > bucket.last) {
+    look(first, last);
+  } else {
+    look(first, bucket.first - 1);
+    look(bucket.last + 1, last);
+  }
+  bucket.first = first;
+  bucket.last = std::max(last, bucket.last);
   int64_t bytes = bucket.bytes + wholeBytes(problem.graph, taskOf(node));
-  return bytes * rule.parts <= free;
+  return bytes * rule.parts <= rule.limit - bucket.highest;
 }
 
 bool BucketMaker::shouldJoin(int32_t node, double lateness) const {
@@ -195,7 +210,6 @@ std::vector<std::vector<int32_t>>
 mlir::zero::makeBuckets(const Problem &problem, llvm::ArrayRef<int64_t> least,
                         const BucketRule &rule) {
   std::vector<std::vector<int32_t>> buckets;
-  MemoryProfile profile(least);
   int32_t numCompute = problem.numCompute;
   std::vector<std::vector<int32_t>> drains(problem.graph.channels.size());
   for (int32_t node = numCompute; node != problem.numNodes; ++node)
@@ -205,10 +219,10 @@ mlir::zero::makeBuckets(const Problem &problem, llvm::ArrayRef<int64_t> least,
     llvm::stable_sort(queue, [&](int32_t a, int32_t b) {
       return problem.ready[a - numCompute] > problem.ready[b - numCompute];
     });
-    BucketMaker(problem, profile, queue, true, rule).run(buckets);
+    BucketMaker(problem, least, queue, true, rule).run(buckets);
   }
   for (const std::vector<int32_t> &queue : problem.fetches)
-    BucketMaker(problem, profile, queue, false, rule).run(buckets);
+    BucketMaker(problem, least, queue, false, rule).run(buckets);
   return buckets;
 }
 

@@ -28,7 +28,7 @@ static constexpr double kWorthwhile = 0.005;
 /// What nothing is worse than.
 static const Trade kNone{std::numeric_limits<double>::max(), kUnlimited, {}};
 /// Uses of buffers that all trials together may look at.
-static constexpr int64_t kWork = 20'000'000;
+static constexpr int64_t kWork = 14'000'000;
 
 /// A problem with what placing it needs.
 struct Search::Variant {
