@@ -123,7 +123,8 @@ def Zero_ReduceScatterOp : Zero_Reduce<"reduce_scatter", (outs Zero_Results:$res
   let description = [{
     Adds the ranks' tensors element by element in rank order and gives every
     rank its own chunk of the sum; with `average` the sum is divided by the
-    number of ranks. Rows of a chunk beyond the data are zero.
+    number of ranks. Rows of a chunk beyond the data are zero. Over two axes
+    both are done along the inner axis, then along the outer one.
 
     ```
       10 rows over 4 ranks      rank 0   rank 1   rank 2   rank 3
@@ -162,7 +163,9 @@ def Zero_AllReduceOp : Zero_Reduce<"all_reduce", (outs Zero_Results:$results)> {
   let description = [{
     Adds the ranks' tensors element by element in rank order, the order of
     `zero.reduce_scatter`, so that both give the same bits; with `average` the
-    sum is divided by the number of ranks.
+    sum is divided by the number of ranks. Over two axes both are done along the
+    inner axis, then along the outer one: the bits of a `zero.reduce_scatter`
+    over the inner axis and a `zero.all_reduce` over the outer one.
 
     ```
                                 rank 0   rank 1   rank 2   rank 3

@@ -43,29 +43,47 @@ static Range partOf(const CollectivePiece &piece, uint32_t rank) {
   return {begin, std::min(piece.elements, begin + part)};
 }
 
-/// Adds the sources' elements of a range in rank order into `out`, which may
-/// be one of the sources: a block is complete before it is stored.
+constexpr uint64_t blockSize = 1024;
+
+/// Adds `count` elements of one source after another into `block`, from element
+/// `begin` on, and divides by their number if `average`.
+template <typename T>
+static void sumSources(uint8_t *const *sources, uint64_t number, uint64_t begin,
+                       uint64_t count, bool average, T *block) {
+  std::copy_n(reinterpret_cast<const T *>(sources[0]) + begin, count, block);
+  for (uint64_t source = 1; source < number; ++source) {
+    const T *next = reinterpret_cast<const T *>(sources[source]) + begin;
+    for (uint64_t i = 0; i < count; ++i)
+      block[i] += next[i];
+  }
+  if (average)
+    for (uint64_t i = 0; i < count; ++i)
+      block[i] /= T(number);
+}
+
+/// Reduces a range of elements into `out`, which may be one of the sources: a
+/// block is complete before it is stored.
 template <typename T>
 static void reduceRange(const CollectivePiece &piece, Range range, bool average,
                         T *out) {
-  constexpr uint64_t blockSize = 1024;
-  T block[blockSize];
-  size_t ranks = piece.sources.size();
+  T block[blockSize], row[blockSize];
+  uint64_t ranks = piece.sources.size(), rows = ranks / piece.inner;
   // One rank on its own storage has nothing to do.
   if (ranks == 1 && piece.sources[0] == piece.targets[0])
     return;
   for (uint64_t begin = range.begin; begin < range.end; begin += blockSize) {
     uint64_t count = std::min(blockSize, range.end - begin);
-    const T *first = reinterpret_cast<const T *>(piece.sources[0]) + begin;
-    std::copy_n(first, count, block);
-    for (size_t rank = 1; rank < ranks; ++rank) {
-      const T *next = reinterpret_cast<const T *>(piece.sources[rank]) + begin;
+    uint8_t *const *sources = piece.sources.data();
+    sumSources(sources, piece.inner, begin, count, average, block);
+    for (uint64_t outer = 1; outer < rows; ++outer) {
+      sumSources(sources + outer * piece.inner, piece.inner, begin, count,
+                 average, row);
       for (uint64_t i = 0; i < count; ++i)
-        block[i] += next[i];
+        block[i] += row[i];
     }
-    if (average)
+    if (average && rows > 1)
       for (uint64_t i = 0; i < count; ++i)
-        block[i] /= T(ranks);
+        block[i] /= T(rows);
     std::copy_n(block, count, out + (begin - range.begin));
   }
 }

@@ -33,6 +33,9 @@ struct CollectivePiece {
   uint64_t chunk;    // of one rank
   std::vector<uint8_t *> sources;
   std::vector<uint8_t *> targets;
+  /// Ranks in a row that lie along the innermost axis; all of a group over one
+  /// axis. A reduction adds these first.
+  uint64_t inner;
 };
 
 class Collective {

@@ -25,6 +25,11 @@ uint32_t Grid::groupSize(const std::vector<uint32_t> &axes) const {
   return size;
 }
 
+uint32_t Grid::innerSize(const std::vector<uint32_t> &axes) const {
+  return axes.empty() ? shape.back()
+                      : shape[*std::max_element(axes.begin(), axes.end())];
+}
+
 std::vector<std::vector<uint32_t>>
 Grid::groups(const std::vector<uint32_t> &axes) const {
   uint32_t ranks = groupSize({});

@@ -33,8 +33,10 @@ public:
 
   /// Ranks in one group of a collective over `axes`; no axes mean all.
   uint32_t groupSize(const std::vector<uint32_t> &axes) const;
+  /// Ranks in a row of a group along the innermost of `axes`.
+  uint32_t innerSize(const std::vector<uint32_t> &axes) const;
   /// The groups of a collective: ranks that differ only in `axes`. Within a
-  /// group ranks ascend, which is the order of its reductions.
+  /// group ranks ascend: the innermost axis runs fastest.
   std::vector<std::vector<uint32_t>>
   groups(const std::vector<uint32_t> &axes) const;
 

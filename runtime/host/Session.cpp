@@ -162,7 +162,8 @@ Session::piecesOf(const Command &command,
                           piece.elements,
                           piece.chunk,
                           {},
-                          {}};
+                          {},
+                          program->grid.innerSize(command.axes)};
     for (uint32_t rank : group) {
       bound.sources.push_back(ranks[rank]->address(piece.source));
       bound.targets.push_back(ranks[rank]->address(piece.target));

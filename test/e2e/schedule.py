@@ -73,6 +73,8 @@ def grid_agrees(runner, name, optimizer, grid, stage):
     close("grad_norm", many.column("grad_norm"), one.column("grad_norm"))
     close_weights(many.weights, one.weights, one.weights)
     peak_of(many)
+    whole = runner.train(name, FORM, optimizer, ranks, 0, batch, *flags)
+    same_bits(many, whole, f"at stage 0 on a grid of {flags[1]}")
     if 1 in grid:  # a reduction in two parts, of which one does nothing
         same_bits(many, runner.train(name, FORM, optimizer, ranks, stage, batch), f"on a grid of {flags[1]}")
 
