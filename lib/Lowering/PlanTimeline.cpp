@@ -40,6 +40,7 @@ private:
   };
 
   void simulate();
+  double slowedBy(const Run &compute, double seconds);
   void expose(int64_t position, double seconds, int64_t by);
   void addSpans(Timeline &timeline);
   void addMemory(Timeline &timeline);
@@ -60,6 +61,7 @@ private:
   std::vector<PlanLifetime> lifetimes;
   int64_t budget; ///< -1: none
   std::vector<Run> runs;
+  std::vector<int64_t> beside; ///< positions on other streams, not yet ended
   std::vector<int64_t> alive, born; ///< bytes by position
   std::vector<double> computed;     ///< seconds of compute before a position
   double seconds = 0, computeSeconds = 0;
@@ -81,6 +83,19 @@ void PlanSimulation::expose(int64_t position, double seconds, int64_t by) {
   runs[position].awaitedBy = by;
 }
 
+/// What a compute command that would take `seconds` loses to those beside it.
+double PlanSimulation::slowedBy(const Run &compute, double seconds) {
+  llvm::erase_if(beside, [&](int64_t position) {
+    return runs[position].end <= compute.start;
+  });
+  double together = 0;
+  for (int64_t position : beside)
+    together +=
+        std::max(0.0, std::min(runs[position].end, compute.start + seconds) -
+                          std::max(runs[position].start, compute.start));
+  return together * cost.getMachine().constant("overlap_slowdown");
+}
+
 void PlanSimulation::simulate() {
   runs.resize(size());
   std::vector<double> free(order.getStreams().size(), 0.0);
@@ -97,8 +112,12 @@ void PlanSimulation::simulate() {
         last = by;
     run.reached = last < 0 ? 0 : runs[last].end;
     run.start = std::max(streamFree, run.reached);
-    run.end = run.start + predictSeconds(op, cost);
-    if (command.stream == 0) {
+    double alone = predictSeconds(op, cost);
+    run.end = run.start + alone;
+    if (command.stream != 0) {
+      beside.push_back(position);
+    } else {
+      run.end += slowedBy(run, alone);
       run.reached = run.start;
       if (run.start > streamFree)
         expose(last, run.start - streamFree, position);

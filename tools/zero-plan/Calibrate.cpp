@@ -22,6 +22,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
+#include <thread>
 #include <unistd.h>
 
 using namespace mlir;
@@ -140,6 +141,9 @@ static void fitMachine(Machine &machine, ArrayRef<ProbeTimes> probes) {
     fit(machine, {&link.latency, &link.bandwidth}, probes,
         [kind = kind](const ProbeSample &s) { return s.kind == kind; });
   }
+  // Where every core has a rank, a collective takes compute's time.
+  if (machine.ranksPerNode >= int64_t(std::thread::hardware_concurrency()))
+    machine.constants["overlap_slowdown"] = 1;
   // A type whose products nobody timed keeps its proportion.
   machine.peakFlops["f64"] = peak / 2;
   machine.peakFlops["bf16"] = machine.peakFlops["f16"] = peak;
