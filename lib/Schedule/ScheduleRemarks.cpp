@@ -248,8 +248,8 @@ LogicalResult zero::emitDoesNotFit(const StepFunction &step,
     os << (count++ ? ", " : "") << step.bufferNames[buffer] << " ("
        << formatBytes(bytes) << ")";
   }
-  return step.func->emitOpError()
-         << "needs at least " << budget + result.missingBytes
+  return emitError(step.func->getLoc())
+         << "the step needs at least " << budget + result.missingBytes
          << " bytes of one rank, " << result.missingBytes
          << " more than the budget of " << budget
          << "; largest at the peak: " << largest

@@ -201,6 +201,14 @@ int mlir::zero::runCalibrate(int64_t ranks, StringRef output) {
                  << ", expected at least 1\n";
     return 1;
   }
+  std::error_code failed;
+  llvm::ToolOutputFile file(output.empty() ? "-" : output, failed,
+                            llvm::sys::fs::OF_Text);
+  if (failed) {
+    llvm::errs() << "zero-plan: " << output
+                 << ": cannot write: " << failed.message() << "\n";
+    return 1;
+  }
   auto probes = runProbes(ranks);
   if (!probes) {
     llvm::errs() << "zero-plan: " << toString(probes.takeError()) << "\n";
@@ -212,14 +220,6 @@ int mlir::zero::runCalibrate(int64_t ranks, StringRef output) {
   machine.memoryBytes = machine.hostMemoryBytes = memory / ranks;
   fitMachine(machine, *probes);
   printFit(machine, *probes);
-  std::error_code failed;
-  llvm::ToolOutputFile file(output.empty() ? "-" : output, failed,
-                            llvm::sys::fs::OF_Text);
-  if (failed) {
-    llvm::errs() << "zero-plan: " << output
-                 << ": cannot write: " << failed.message() << "\n";
-    return 1;
-  }
   file.os() << printMachine(machine) << "\n";
   file.os().flush();
   if (file.os().has_error()) {

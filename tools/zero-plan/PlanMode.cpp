@@ -37,6 +37,9 @@ struct StagePlan {
   std::vector<int64_t> grid; ///< empty: shards over all ranks
   bool partitioned = false;  ///< the file says its stage and ranks
   Timeline timeline;
+  int64_t samples = 0; ///< of one rank and step
+  int64_t tokens = 0;  ///< the same; 0 where the input is not tokens
+  double flops = 0;    ///< of products and convolutions, of one rank
   std::string error;
 
   /// Bytes by kind when most are alive.
@@ -77,6 +80,24 @@ static mlir::OwningOpRef<mlir::ModuleOp> load(const PlanQuestion &question,
   return std::move(*module);
 }
 
+/// What one rank trains on and computes in a step.
+static void addWork(mlir::plan::ProgramOp program, StagePlan &plan) {
+  for (auto input : program.getBody().getOps<mlir::plan::InputOp>()) {
+    auto type = mlir::cast<mlir::ShapedType>(input.getBuffer().getType());
+    if (input.getRole() != mlir::plan::InputRole::Data || plan.samples ||
+        type.getRank() == 0)
+      continue;
+    plan.samples = type.getDimSize(0);
+    if (type.getRank() == 2 && type.getElementType().isInteger())
+      plan.tokens = type.getNumElements();
+  }
+  for (mlir::Operation &op : program.getBody().front())
+    if (auto command = mlir::dyn_cast<mlir::plan::CommandOpInterface>(op)) {
+      OpWork work = getCommandWork(command);
+      plan.flops += work.cls == OpWork::Matmul ? work.flops : 0;
+    }
+}
+
 static StagePlan planStage(const PlanQuestion &question, const CostModel &cost,
                            int64_t stage, const std::vector<int64_t> &grid) {
   mlir::MLIRContext context;
@@ -107,6 +128,7 @@ static StagePlan planStage(const PlanQuestion &question, const CostModel &cost,
         plan.timeline = predictTimeline(program, cost);
         plan.stage = plan.timeline.stage;
         plan.timeline.model = question.file;
+        addWork(program, plan);
         if (plan.grid.empty())
           plan.grid = plan.timeline.grid;
         return plan;
@@ -116,8 +138,22 @@ static StagePlan planStage(const PlanQuestion &question, const CostModel &cost,
   return plan;
 }
 
+/// What all ranks train on in a second.
+static double rate(const StagePlan &plan, int64_t ofRank) {
+  double seconds = plan.timeline.stepSeconds;
+  return seconds > 0 ? double(ofRank) * plan.timeline.ranks / seconds : 0;
+}
+
+/// Of the f32 peak of `machine`, counting products and convolutions.
+static double utilization(const StagePlan &plan, const Machine &machine) {
+  auto peak = machine.peakFlops.find("f32");
+  return peak == machine.peakFlops.end() || plan.timeline.stepSeconds <= 0
+             ? 0
+             : plan.flops / (plan.timeline.stepSeconds * peak->second);
+}
+
 static void printPlans(ArrayRef<StagePlan> plans, int64_t best,
-                       raw_ostream &os) {
+                       const Machine &machine, raw_ostream &os) {
   auto line = [&](StringRef name,
                   function_ref<std::string(const StagePlan &)> text) {
     os << formatv("  {0,-20}", name);
@@ -160,6 +196,16 @@ static void printPlans(ArrayRef<StagePlan> plans, int64_t best,
   line("exposed", [](const StagePlan &p) {
     return formatSeconds(p.timeline.exposedSeconds);
   });
+  line("samples/s", [](const StagePlan &p) {
+    return formatv("{0:f1}", rate(p, p.samples)).str();
+  });
+  if (any_of(plans, [](const StagePlan &p) { return p.tokens > 0; }))
+    line("tokens/s", [](const StagePlan &p) {
+      return formatv("{0:f0}", rate(p, p.tokens)).str();
+    });
+  line("MFU, products", [&](const StagePlan &p) {
+    return formatv("{0:f1} %", 100 * utilization(p, machine)).str();
+  });
   os << '\n';
   for (const StagePlan &plan : plans)
     if (!plan.error.empty())
@@ -196,6 +242,10 @@ static void writePlan(json::OStream &json, const StagePlan &plan) {
     json.attribute("step", plan.timeline.stepSeconds);
     json.attribute("exposed", plan.timeline.exposedSeconds);
   });
+  json.attribute("samples_per_s", rate(plan, plan.samples));
+  if (plan.tokens)
+    json.attribute("tokens_per_s", rate(plan, plan.tokens));
+  json.attribute("flops", plan.flops);
   json.attributeArray("limits", [&] {
     for (const std::string &note : plan.timeline.notes)
       json.value(note);
@@ -270,7 +320,7 @@ int mlir::zero::runPlan(const PlanQuestion &question) {
   if (question.json)
     printPlansAsJson(question, plans, best, outs());
   else
-    printPlans(plans, best, outs());
+    printPlans(plans, best, cost.getMachine(), outs());
   if (Error error = writeTimelineFiles(plans[best].timeline, question.trace,
                                        question.report)) {
     errs() << "zero-plan: " << toString(std::move(error)) << '\n';
