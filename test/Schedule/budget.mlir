@@ -9,7 +9,7 @@
 // TIGHT-NOT: zero.all_gather_start
 // TIGHT: zero.all_gather
 // ONE: 1
-// NONE: budget.mlir:{{[0-9]+}}:1: error: 'func.func' op needs at least 738197504 bytes of one rank, 238197504 more than the budget of 500000000; largest at the peak: {{.*}}'b', gathered (256.0 MiB), input 'x' (128.0 MiB), {{.*}}; what would help: {{.*}}more ranks
+// NONE: budget.mlir:{{[0-9]+}}:1: error: the step needs at least 738197504 bytes of one rank, 238197504 more than the budget of 500000000; largest at the peak: {{.*}}'b', gathered (256.0 MiB), input 'x' (128.0 MiB), {{.*}}; what would help: {{.*}}more ranks
 
 module attributes {zero.stage = 3 : i64} {
 shard.grid @dp(shape = 8)
