@@ -29,6 +29,8 @@
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace zero_tools;
 
@@ -163,34 +165,53 @@ static plan::ArenaOp deviceArena(ModuleOp module) {
   return {};
 }
 
-/// Makes the schedule again for less, until the arena fits.
+/// Plans with a schedule for `asked` bytes. Is no error if there is none; says
+/// nothing at all if `quiet`.
+static OwningOpRef<ModuleOp> attempt(ModuleOp module,
+                                     const CompileOptions &options,
+                                     int64_t asked, bool quiet) {
+  OwningOpRef<ModuleOp> planned(module.clone());
+  ScopedDiagnosticHandler swallow(
+      module.getContext(), [&](Diagnostic &diagnostic) {
+        return success(quiet ||
+                       diagnostic.getSeverity() == DiagnosticSeverity::Error);
+      });
+  if (failed(runPhases(*planned, options, asked)))
+    return {};
+  return planned;
+}
+
+/// Takes the schedules from the fastest on until the arena of one fits. Their
+/// estimate of the peak may be above the arena's size as well as below it, so
+/// that those a little above the budget are tried too: how much is a function
+/// of the budget that rises with it, so more memory never means a slower plan.
 static FailureOr<OwningOpRef<ModuleOp>>
 shrinkToBudget(ModuleOp module, const CompileOptions &options, int64_t budget) {
+  constexpr int64_t slack = 64 << 10;
   OwningOpRef<ModuleOp> smallest;
-  for (int64_t asked = budget; asked > 0;) {
-    OwningOpRef<ModuleOp> attempt(module.clone());
-    bool first = !smallest;
-    {
-      // Later attempts fail for less than the user's budget: not his error.
-      ScopedDiagnosticHandler quiet(
-          module.getContext(), [&](Diagnostic &) { return success(!first); });
-      if (failed(runPhases(*attempt, options, asked))) {
-        if (first)
-          return failure();
-        break;
-      }
-    }
-    int64_t height = deviceArena(*attempt).getBytes().value_or(0);
-    if (height <= budget)
-      return attempt;
-    if (first ||
-        height < static_cast<int64_t>(*deviceArena(*smallest).getBytes()))
-      smallest = attempt->clone();
-    auto planned =
-        (*attempt)->getAttrOfType<IntegerAttr>(zero::kPlannedPeakAttr);
+  int64_t least = std::numeric_limits<int64_t>::max();
+  int64_t most = std::numeric_limits<int64_t>::max() / 2;
+  int64_t asked = std::min(budget, most) + std::max(budget / 8, slack);
+  while (asked > 0) {
+    OwningOpRef<ModuleOp> planned =
+        attempt(module, options, asked, /*quiet=*/bool(smallest));
     if (!planned)
       break;
-    asked = std::min(asked, planned.getInt()) - 1;
+    int64_t height = deviceArena(*planned).getBytes().value_or(0);
+    if (height <= budget)
+      return planned;
+    auto peak = (*planned)->getAttrOfType<IntegerAttr>(zero::kPlannedPeakAttr);
+    if (height < least) {
+      least = height;
+      smallest = std::move(planned);
+    }
+    if (!peak)
+      break;
+    asked = std::min(asked, peak.getInt()) - 1;
+  }
+  if (!smallest) { // for its error
+    (void)runPhases(module, options, budget);
+    return failure();
   }
   auto program = *smallest->getOps<plan::ProgramOp>().begin();
   return module.emitError() << zero::describeMissingMemory(program, budget);
