@@ -60,7 +60,8 @@ class Demo:
         self.call("zero-compile", self.out / name / "step.mlir", "-o", plan,
                   "--zero-stage", stage, "--ranks", RANKS)
         self.call("zero-run", plan, "--data", self.out / data, "--steps", steps, "--lr", lr,
-                  "--metrics", stem.with_suffix(".jsonl"), "--save-weights", stem.with_suffix(".safetensors"))
+                  "--metrics", stem.with_suffix(".jsonl"), "--save-weights", stem.with_suffix(".safetensors"),
+                  "--report", stem.with_suffix(".html"))
         rows = [json.loads(line) for line in stem.with_suffix(".jsonl").read_text().splitlines()]
         return rows
 
@@ -74,6 +75,7 @@ class Demo:
         same = all(w == weights[0] for w in weights)
         print(f"  trained weights of all stages: {'the same bytes' if same else 'DIFFERENT'}, "
               f"{self.out / name}/stage3.safetensors")
+        print(f"  the last step as planned and as it ran: {self.out / name}/stage3.html")
         return same
 
     def accuracy(self, images, labels):
