@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "zero/Cost/Json.h"
 #include "zero/Cost/Machine.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -80,12 +81,15 @@ private:
 
 void Reader::number(const json::Value &value, const Twine &field, Range range,
                     double &out) {
-  StringRef expected = range == Range::Positive ? "a number above 0"
+  // Beyond these, sums of times would not be finite.
+  constexpr double least = 1e-30, most = 1e30;
+  StringRef expected = range == Range::Positive ? "a number from 1e-30 to 1e30"
                        : range == Range::Fraction
                            ? "a number above 0 and at most 1"
-                           : "a number, 0 or more";
+                           : "0 or a number from 1e-30 to 1e30";
   std::optional<double> number = value.getAsNumber();
-  if (!number || !std::isfinite(*number) || *number < 0 ||
+  if (!number || !(*number >= 0 && *number <= most) ||
+      (*number > 0 && *number < least) ||
       (range != Range::NotNegative && *number == 0) ||
       (range == Range::Fraction && *number > 1))
     return wrong(field, value, expected);
@@ -251,12 +255,9 @@ static void checkComplete(Reader &reader, const Machine &m) {
 }
 
 Expected<Machine> mlir::zero::parseMachine(StringRef text, StringRef file) {
-  Expected<json::Value> value = json::parse(text);
-  if (!value) {
-    std::string message = toString(value.takeError());
-    return createStringError(inconvertibleErrorCode(),
-                             file + ": no JSON: " + message);
-  }
+  Expected<json::Value> value = parseJson(text);
+  if (!value)
+    return createStringError(file + " " + toString(value.takeError()));
   Reader reader(file);
   const json::Object *object = value->getAsObject();
   if (!object) {

@@ -20,6 +20,7 @@
 #include "mlir/Dialect/Shard/IR/ShardDialect.h"
 #include "zero/Autodiff/Passes.h"
 #include "zero/Lowering/Passes.h"
+#include "zero/Lowering/Plan.h"
 #include "zero/Pipelines.h"
 
 using namespace mlir;
@@ -35,4 +36,5 @@ void zero::registerAllPasses() {
   registerZeroSchedulePasses();
   registerZeroLoweringPasses();
   registerZeroPipelines();
+  registerPlanPipeline();
 }

@@ -12,6 +12,8 @@
 
 #include "Trace.h"
 
+#include "zero/Cost/Json.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -20,29 +22,6 @@
 
 using namespace mlir::zero;
 using namespace llvm;
-
-/// Arrays and objects inside each other; the parser recurses, so that deeper
-/// text would overflow the stack.
-static constexpr int kMaxDepth = 32;
-
-static bool isDeeperThan(StringRef text, int limit) {
-  int depth = 0;
-  bool inString = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    if (inString) {
-      i += c == '\\';
-      inString = c != '"';
-      continue;
-    }
-    inString = c == '"';
-    depth += c == '[' || c == '{';
-    depth -= c == ']' || c == '}';
-    if (depth > limit)
-      return true;
-  }
-  return false;
-}
 
 /// A value as an error shows it: short, on one line.
 static std::string show(const json::Value *value) {
@@ -400,11 +379,9 @@ void TraceReader::checkCounts() {
 }
 
 Expected<std::vector<Timeline>> TraceReader::read(StringRef text) {
-  if (isDeeperThan(text, kMaxDepth))
-    return createStringError("is nested deeper than " + Twine(kMaxDepth));
-  Expected<json::Value> value = json::parse(text);
+  Expected<json::Value> value = parseJson(text);
   if (!value)
-    return createStringError("is not JSON: " + toString(value.takeError()));
+    return value.takeError();
   Fields top(value->getAsObject(), "the file", error);
   size_t number = 0;
   top.forEach("traceEvents", "an array", [&](const json::Value &item) {

@@ -48,6 +48,12 @@
 // RUN: not zero-opt %s --zero-stage=3 --zero-memory=80GB! 2>&1 | FileCheck %s --check-prefix=MEMORY
 // RUN: not zero-opt %s --zero-stage=3 --zero-schedule=all 2>&1 | FileCheck %s --check-prefix=MODE
 // RUN: not zero-opt %s --zero-stage=3 --zero-machine=h1000 2>&1 | FileCheck %s --check-prefix=MACHINE
+// RUN: not zero-opt %s --zero-stage=3 --zero-grid=4x 2>&1 | FileCheck %s --check-prefix=HALF
+// HALF: zero-opt: --zero-grid=4x: expects sizes such as 8 or 4x8, at most 16777216 ranks
+// RUN: not zero-opt %s --zero-stage=3 --zero-grid= 2>&1 | FileCheck %s --check-prefix=EMPTY
+// EMPTY: zero-opt: --zero-grid=: expects sizes
+// RUN: not zero-opt %s --zero-stage=3 --zero-grid=100000x100000 2>&1 | FileCheck %s --check-prefix=HUGE
+// HUGE: zero-opt: --zero-grid=100000x100000: expects sizes
 // RUN: not zero-opt %s --zero-stage=3 --zero-grid=2x4x8 2>&1 | FileCheck %s --check-prefix=CUBE
 // RUN: not zero-opt %s --zero-stage=3 --zero-grid=2x4 --zero-ranks=8 2>&1 | FileCheck %s --check-prefix=BOTH
 // RUN: not zero-opt %s --zero-stage=-1 2>&1 | FileCheck %s --check-prefix=MINUS

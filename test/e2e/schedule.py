@@ -53,6 +53,28 @@ def budget_is_kept(runner, name, ranks, stage):
     require(refused and max(refused) < min(fits), f"{max(refused, default=0)} does not fit, {min(fits)} does")
 
 
+def planned(runner, name, ranks, stage, budget):
+    """(bytes, seconds) of the plan within `budget`, or None."""
+    it = model(name)
+    done = runner.tools.call("zero-plan", it.folder / f"{FORM}.onnx", "--loss", it.reference["loss"], "--optimizer",
+                             "adamw", *it.dims(FORM, share(name, ranks)), "--ranks", ranks, "--zero-stage", stage,
+                             "--memory", budget, "--json")
+    if done.returncode:
+        require(f"more than the budget of {budget};" in done.stderr, f"no reason: {done.stderr.strip()[:200]}")
+        return None
+    plan = json.loads(done.stdout)["plans"][0]
+    return plan["arena_bytes"], plan["seconds"]["step"]
+
+
+def time_never_rises(runner, name, ranks, stage):
+    """More memory never gives a plan that takes longer."""
+    most, _ = planned(runner, name, ranks, stage, 10**12)
+    plans = [planned(runner, name, ranks, stage, int(most * (0.95 + part / 100))) for part in range(21)]
+    plans = [p for p in plans + [planned(runner, name, ranks, stage, 10**12)] if p]
+    seconds = [p[1] for p in plans]
+    require(len(plans) > 2 and seconds == sorted(seconds, reverse=True), f"seconds by budget: {seconds}")
+
+
 def full_device_runs(runner, name, ranks, stage):
     """The plan fills 98 % of the budget that it was made for."""
     key = (name, FORM, "adamw", ranks, stage, share(name, ranks))
@@ -132,6 +154,7 @@ def add_cases(cases, runner):
                   runner, name, FORM, "adamw", ranks, 1, "--zero-schedule", "none")
     for name, ranks, stage in (("mlp", 2, 3), ("cnn", 2, 2), ("gpt2", 2, 3), ("gpt2", 4, 1)):
         cases.add(f"budget {name} ranks {ranks} stage {stage}", budget_is_kept, runner, name, ranks, stage)
+        cases.add(f"planned time {name} ranks {ranks} stage {stage}", time_never_rises, runner, name, ranks, stage)
         cases.add(f"full device {name} ranks {ranks} stage {stage}", full_device_runs, runner, name, ranks, stage)
         cases.add(f"trace {name} ranks {ranks} stage {stage}", trace_shows_the_step, runner, name, ranks, stage)
     for name in ("mlp", "gpt2"):  # BatchNorm's statistics make the cnn depend on the ranks

@@ -181,27 +181,42 @@ static OwningOpRef<ModuleOp> attempt(ModuleOp module,
   return planned;
 }
 
-/// Takes the schedules from the fastest on until the arena of one fits. Their
-/// estimate of the peak may be above the arena's size as well as below it, so
-/// that those a little above the budget are tried too: how much is a function
-/// of the budget that rises with it, so more memory never means a slower plan.
+/// Seconds of a planned module's step.
+static double plannedSeconds(ModuleOp module, const zero::CostModel &cost) {
+  for (auto program : module.getOps<plan::ProgramOp>())
+    return zero::predictTimeline(program, cost).stepSeconds;
+  return 0;
+}
+
+/// Of all schedules whose arena fits, the one whose plan is fastest. Which are
+/// tried: from the fastest that the scheduler estimates not far above the
+/// budget (an estimate may be above the arena's size as well as below it) to
+/// the one of least memory. A larger budget tries all that a smaller one does,
+/// so more memory never means a slower plan.
 static FailureOr<OwningOpRef<ModuleOp>>
-shrinkToBudget(ModuleOp module, const CompileOptions &options, int64_t budget) {
+planWithin(ModuleOp module, const CompileOptions &options, int64_t budget,
+           const zero::CostModel &cost) {
   constexpr int64_t slack = 64 << 10;
-  OwningOpRef<ModuleOp> smallest;
+  constexpr int64_t most = std::numeric_limits<int64_t>::max() / 2;
+  OwningOpRef<ModuleOp> best, smallest;
+  double bestSeconds = 0;
   int64_t least = std::numeric_limits<int64_t>::max();
-  int64_t most = std::numeric_limits<int64_t>::max() / 2;
+  bool first = true;
   int64_t asked = std::min(budget, most) + std::max(budget / 8, slack);
   while (asked > 0) {
-    OwningOpRef<ModuleOp> planned =
-        attempt(module, options, asked, /*quiet=*/bool(smallest));
+    OwningOpRef<ModuleOp> planned = attempt(module, options, asked, !first);
     if (!planned)
       break;
+    first = false;
     int64_t height = deviceArena(*planned).getBytes().value_or(0);
-    if (height <= budget)
-      return planned;
     auto peak = (*planned)->getAttrOfType<IntegerAttr>(zero::kPlannedPeakAttr);
-    if (height < least) {
+    if (height <= budget) {
+      double seconds = plannedSeconds(*planned, cost);
+      if (!best || seconds < bestSeconds) {
+        bestSeconds = seconds;
+        best = std::move(planned);
+      }
+    } else if (height < least) {
       least = height;
       smallest = std::move(planned);
     }
@@ -209,6 +224,8 @@ shrinkToBudget(ModuleOp module, const CompileOptions &options, int64_t budget) {
       break;
     asked = std::min(asked, peak.getInt()) - 1;
   }
+  if (best)
+    return best;
   if (!smallest) { // for its error
     (void)runPhases(module, options, budget);
     return failure();
@@ -237,7 +254,7 @@ zero_tools::compileWithinBudget(ModuleOp module,
     return OwningOpRef<ModuleOp>(module.clone());
   }
   FailureOr<OwningOpRef<ModuleOp>> planned =
-      shrinkToBudget(module, options, budget);
+      planWithin(module, options, budget, zero::CostModel(*machine));
   if (succeeded(planned))
     for (auto program : (*planned)->getOps<plan::ProgramOp>())
       program.setBudget(budget);

@@ -20,6 +20,7 @@
 #include "mlir/InitAllPasses.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 
@@ -53,11 +54,12 @@ public:
 private:
   bool take(StringRef flag, ArrayRef<char *> &rest);
   std::string readMemory(StringRef text);
+  std::string readGrid(StringRef text);
 
   std::deque<std::string> storage;
   SmallVector<char *> arguments;
   std::string options, stage, schedule;
-  bool memoryIsRead = true;
+  bool valuesAreRead = true;
   int stageIndex = -1;
 };
 } // namespace
@@ -69,7 +71,28 @@ std::string ShortForms::readMemory(StringRef text) {
   errs() << "zero-opt: --zero-memory=" << text
          << ": expects a size such as 80GiB, 512MiB or a number of bytes above "
             "0\n";
-  memoryIsRead = false;
+  valuesAreRead = false;
+  return text.str();
+}
+
+/// "4,8" of "4x8".
+std::string ShortForms::readGrid(StringRef text) {
+  constexpr int64_t mostRanks = int64_t(1) << 24;
+  SmallVector<StringRef> sizes;
+  text.split(sizes, 'x');
+  int64_t ranks = 1;
+  bool good = true;
+  for (StringRef part : sizes) {
+    int64_t size = 0;
+    good &= !part.getAsInteger(10, size) && size >= 1 && size <= mostRanks;
+    ranks *= good ? size : 1;
+  }
+  if (good && ranks <= mostRanks)
+    return join(sizes, ",");
+  errs() << "zero-opt: --zero-grid=" << text
+         << ": expects sizes such as 8 or 4x8, at most " << mostRanks
+         << " ranks\n";
+  valuesAreRead = false;
   return text.str();
 }
 
@@ -99,7 +122,7 @@ bool ShortForms::take(StringRef flag, ArrayRef<char *> &rest) {
     rest = rest.drop_front();
   }
   if (name == "zero-grid")
-    std::replace(text.begin(), text.end(), 'x', ',');
+    text = readGrid(text);
   if (name == "zero-memory")
     text = readMemory(text);
   if (name == "zero-schedule")
@@ -141,7 +164,7 @@ bool ShortForms::read(int argc, char **argv) {
            << ": expects none, prefetch, keep, reorder, bucket or joint\n";
     return false;
   }
-  return memoryIsRead;
+  return valuesAreRead;
 }
 
 SmallVector<char *> ShortForms::getArguments() {

@@ -383,11 +383,24 @@ static int runValidateFlags() {
   return runValidate(validateFile, &*machine);
 }
 
+/// A flag whose value is empty: a variable that a script did not set.
+static std::string checkEmpty() {
+  for (const Flag<std::string> *flag :
+       {&model, &shape, &machineName, &memory, &softwareName, &grid, &precision,
+        &recompute, &report, &trace, &printMachineName, &output, &validateFile,
+        &allocateFile})
+    if (flag->getNumOccurrences() && flag->empty())
+      return ("--" + flag->ArgStr + " has an empty value").str();
+  return {};
+}
+
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(
       argc, argv, "zero-plan: memory, traffic and time before the run\n");
+  if (std::string empty = checkEmpty(); !empty.empty())
+    return fail(empty);
   if (!allocateFile.empty())
     return runAllocate(allocateFile, capacity);
   if (!printMachineName.empty())

@@ -133,6 +133,9 @@ std::optional<std::vector<std::string>> Flags::parse(int argc, char **argv) {
         throw FlagError(flag.name + " needs a value");
       value = argv[++i];
     }
+    // A variable that a script did not set, not a value.
+    if (flag.hasValue && value.empty() && !flag.hidden)
+      throw FlagError(flag.name + " has an empty value");
     if (flag.given && !flag.repeats)
       throw FlagError(flag.name + " is given twice");
     flag.given = true;

@@ -79,8 +79,9 @@ TEST(Machine, AnUnknownFieldNamesTheClosest) {
 }
 
 TEST(Machine, AWrongValueSaysWhatIsExpected) {
-  EXPECT_EQ(errorOf(with("\"memory_bandwidth\": -1")),
-            "m.json: memory_bandwidth is -1; expected a number above 0");
+  EXPECT_EQ(
+      errorOf(with("\"memory_bandwidth\": -1")),
+      "m.json: memory_bandwidth is -1; expected a number from 1e-30 to 1e30");
   EXPECT_EQ(errorOf(with("\"matmul_efficiency\": 1.5")),
             "m.json: matmul_efficiency is 1.5; expected a number above 0 and "
             "at most 1");
@@ -92,12 +93,18 @@ TEST(Machine, AWrongValueSaysWhatIsExpected) {
   EXPECT_EQ(errorOf(with("\"name\": 3")),
             "m.json: name is 3; expected a string");
   EXPECT_EQ(errorOf(with("\"kernel_latency\": true")),
-            "m.json: kernel_latency is true; expected a number, 0 or more");
+            "m.json: kernel_latency is true; expected 0 or a number from 1e-30 "
+            "to 1e30");
   EXPECT_EQ(errorOf(with("\"peak_flops\": 3")),
             "m.json: peak_flops is 3; expected an object of numbers");
   EXPECT_EQ(errorOf(with("\"disk_read\": 3")),
             "m.json: disk_read is 3; expected an object with latency and "
             "bandwidth");
+  // What would make sums of times infinite.
+  EXPECT_THAT(errorOf(with("\"intra_node\": {\"bandwidth\": 1e-300}")),
+              HasSubstr("bandwidth is 1e-300; expected"));
+  EXPECT_THAT(errorOf(with("\"kernel_latency\": 1e300")),
+              HasSubstr("e+300; expected 0 or a number"));
   // No NaN and no infinity in JSON, but numbers may overflow to one.
   EXPECT_NE(errorOf(with("\"memory_bandwidth\": 1e999")), "");
 }
@@ -116,7 +123,9 @@ TEST(Machine, WhatAMachineNeedsIsNamed) {
   EXPECT_THAT(errorOf("{\"base\": \"h101\"}"),
               HasSubstr("m.json: base is \"h101\"; expected a preset"));
   EXPECT_THAT(errorOf("[]"), HasSubstr("expected a JSON object"));
-  EXPECT_THAT(errorOf("{"), HasSubstr("m.json: no JSON"));
+  EXPECT_THAT(errorOf("{"), HasSubstr("m.json is not JSON"));
+  EXPECT_EQ(errorOf(std::string(100000, '[')),
+            "m.json is nested deeper than 32");
 }
 
 TEST(Machine, UnknownNamesAndFilesThatCannotBeRead) {

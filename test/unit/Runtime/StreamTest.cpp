@@ -363,6 +363,7 @@ TEST(Stream, CheckFindsSourcesThatAreWritten) {
     place(plan.collective(fb::Op_AllReduce, x, y, 4, 4), 1, {});
     plan.launch("rest", {x});
     plan.launch("add_one4", {x});
+    plan.launch("rest", {x}); // until the other rank has written too
     plan.launch("set_flag", {flag});
     zrt_session_options options = {};
     options.check = check;
