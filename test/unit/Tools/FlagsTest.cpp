@@ -83,6 +83,7 @@ TEST_F(FlagsTest, MistakesAreOneLine) {
       {{"--nme", "x"}, "unknown flag --nme, see --help"},
       {{"-x"}, "unknown flag -x, see --help"},
       {{"--name"}, "--name needs a value"},
+      {{"--name", ""}, "--name has an empty value"},
       {{"--on=1"}, "--on takes no value"},
       {{"--name", "a", "--name", "b"}, "--name is given twice"},
       {{"--count", "0"}, "--count '0': expected a whole number from 1 to 8"},
