@@ -89,7 +89,7 @@ TEST_F(FlagsTest, MistakesAreOneLine) {
       {{"--count", "0"}, "--count '0': expected a whole number from 1 to 8"},
       {{"--count", "9"}, "--count '9': expected a whole number from 1 to 8"},
       {{"--count", "1x"}, "--count '1x': expected a whole number from 1 to 8"},
-      {{"--count="}, "--count '': expected a whole number from 1 to 8"},
+      {{"--count="}, "--count has an empty value"},
       {{"--count", "99999999999999999999"},
        "--count '99999999999999999999': expected a whole number from 1 to 8"},
       {{"--size", "-1"}, "--size '-1': expected a whole number of at least 0"},
