@@ -199,6 +199,19 @@ static int64_t storageElements(Value buffer) {
   return type.getLayout().isIdentity() ? type.getNumElements() : -1;
 }
 
+/// Checks the number of parts that `op` names, and returns it.
+template <typename OpTy>
+static FailureOr<int64_t> verifyShards(OpTy op) {
+  auto program = cast<ProgramOp>(op->getParentOp());
+  int64_t shards = op.getShards().value_or(program.getShards());
+  if (!program.hasShards(shards))
+    return op.emitOpError()
+           << "has " << shards << " shards; expects " << program.getShards()
+           << ", the last axis of the grid, or all " << program.getRanks()
+           << " ranks";
+  return shards;
+}
+
 LogicalResult ViewOp::verify() {
   MemRefType source = getSource().getType(), result = getResult().getType();
   if (source.getElementType() != result.getElementType())
@@ -214,9 +227,10 @@ LogicalResult ViewOp::verify() {
   int64_t offset = getOffset(), rankStride = getRankStride();
   if (offset < 0 || rankStride < 0)
     return emitOpError("has a negative offset");
-  auto program = cast<ProgramOp>((*this)->getParentOp());
-  int64_t end =
-      offset + (program.getShards() - 1) * rankStride + extent(result, strides);
+  FailureOr<int64_t> shards = verifyShards(*this);
+  if (failed(shards))
+    return failure();
+  int64_t end = offset + (*shards - 1) * rankStride + extent(result, strides);
   int64_t available = storageElements(getSource());
   if (available >= 0 && end > available)
     return emitOpError() << "reaches element " << end << " of " << available;
@@ -244,10 +258,12 @@ LogicalResult ParameterOp::verify() {
       shape.drop_front() != type.getShape().drop_front())
     return emitOpError() << "holds shards of type " << type
                          << " of another shape than the logical one";
-  auto program = cast<ProgramOp>((*this)->getParentOp());
-  if (type.getDimSize(0) * program.getShards() < shape[0])
+  FailureOr<int64_t> shards = verifyShards(*this);
+  if (failed(shards))
+    return failure();
+  if (type.getDimSize(0) * *shards < shape[0])
     return emitOpError() << "has shards of " << type.getDimSize(0)
-                         << " rows on " << program.getShards()
+                         << " rows on " << *shards
                          << " ranks, which do not cover " << shape[0];
   return success();
 }

@@ -244,8 +244,12 @@ def Plan_ProgramOp : Plan_Op<"program", [
   let extraClassDeclaration = [{
     /// Sizes of the grid's axes: the ranks, where there is one axis.
     ::llvm::SmallVector<int64_t> getGridShape();
-    /// Ranks that state is sharded over: the last axis.
+    /// Parts of state and views that name no other number: the last axis.
     int64_t getShards() { return getGridShape().back(); }
+    /// Whether state may be cut in so many parts: over the last axis, or all.
+    bool hasShards(int64_t count) {
+      return count == getShards() || count == static_cast<int64_t>(getRanks());
+    }
     /// Ranks that a collective over `axes` (empty: all) spans.
     int64_t getGroupSize(::llvm::ArrayRef<int64_t> axes);
   }];
@@ -310,8 +314,9 @@ def Plan_ViewOp : Plan_Op<"view", [HasParent<"ProgramOp">, Pure]> {
   let summary = "another shape over a buffer";
   let description = [{
     Starts `offset + r * rank_stride` elements into the source, where r is the
-    rank's place on the last axis of the grid. The result may be strided (a transposed operand of a library call) and has no storage
-    of its own.
+    rank's place on the last axis of the grid, or `rank % shards` where `shards`
+    is given. The result may be strided (a transposed operand of a library call)
+    and has no storage of its own.
 
     ```mlir
     // The own shard of a replicated parameter.
@@ -320,15 +325,17 @@ def Plan_ViewOp : Plan_Op<"view", [HasParent<"ProgramOp">, Pure]> {
     %t = plan.view %a[0] : memref<8x4xf32> to memref<4x8xf32, strided<[1, 4]>>
     ```
 
-    Constraints: same element type; every element lies in the source's buffer.
+    Constraints: same element type; every element lies in the source's buffer;
+    `shards` is the size of the last axis or the number of ranks.
   }];
   let arguments = (ins AnyStaticShapeMemRef:$source,
                        DefaultValuedAttr<I64Attr, "0">:$offset,
-                       DefaultValuedAttr<I64Attr, "0">:$rank_stride);
+                       DefaultValuedAttr<I64Attr, "0">:$rank_stride,
+                       OptionalAttr<I64Attr>:$shards);
   let results = (outs AnyStaticShapeMemRef:$result);
   let assemblyFormat = [{
     $source `[` $offset `]` (`rank_stride` `(` $rank_stride^ `)`)?
-    attr-dict `:` type($source) `to` type($result)
+    (`shards` `(` $shards^ `)`)? attr-dict `:` type($source) `to` type($result)
   }];
   let hasVerifier = 1;
 }
@@ -353,7 +360,7 @@ def Plan_ParameterOp : Plan_Op<"parameter", [HasParent<"ProgramOp">]> {
     Binds a name to the buffer that holds it between steps. `shape` is the
     logical shape where the buffer holds a shard: the r-th rank of the grid's
     last axis has rows [r * rows of the buffer, …) of dimension 0, rows past the
-    end are zero.
+    end are zero. With `shards`, r is `rank % shards` instead.
 
     ```mlir
     plan.parameter "fc2.weight" %s trained shape [10, 128] init("w.safetensors")
@@ -362,17 +369,19 @@ def Plan_ParameterOp : Plan_Op<"parameter", [HasParent<"ProgramOp">]> {
       : memref<3x128xf32>
     ```
 
-    Constraints: `state` has `of`; the shards cover the logical shape.
+    Constraints: `state` has `of`; the shards cover the logical shape; `shards`
+    is the size of the last axis or the number of ranks.
   }];
   let arguments = (ins StrAttr:$name, AnyStaticShapeMemRef:$buffer,
                        Plan_ParamRoleAttr:$role, OptionalAttr<StrAttr>:$of,
                        OptionalAttr<DenseI64ArrayAttr>:$shape,
+                       OptionalAttr<I64Attr>:$shards,
                        OptionalAttr<StrAttr>:$init_file,
                        OptionalAttr<StrAttr>:$init_tensor, UnitAttr:$ones,
                        OptionalAttr<StrArrayAttr>:$tied);
   let assemblyFormat = [{
     $name $buffer $role (`of` `(` $of^ `)`)? (`shape` $shape^)?
-    (`init` `(` $init_file^ (`,` $init_tensor^)? `)`)? (`ones` $ones^)?
+    (`shards` `(` $shards^ `)`)? (`init` `(` $init_file^ (`,` $init_tensor^)? `)`)? (`ones` $ones^)?
     (`tied` $tied^)? attr-dict `:` type($buffer)
   }];
   let hasVerifier = 1;

@@ -147,6 +147,7 @@ ZERO_COLLECTIVE(ReduceScatterOp, verifyReduceScatter, "reduced")
 ZERO_COLLECTIVE(ReduceScatterStartOp, verifyReduceScatter, "reduce")
 ZERO_COLLECTIVE(AllReduceOp, verifyAllReduce, "reduced")
 ZERO_COLLECTIVE(AllReduceStartOp, verifyAllReduce, "reduce")
+ZERO_COLLECTIVE(ReshardOp, verifyReduceScatter, "kept")
 #undef ZERO_COLLECTIVE
 
 //===----------------------------------------------------------------------===//

@@ -198,6 +198,39 @@ def Zero_AllReduceStartOp : Zero_Reduce<"all_reduce_start",
   }];
 }
 
+def Zero_ReshardOp : Zero_Gather<"reshard", (outs Zero_Results:$results)> {
+  let summary = "keeps this rank's chunk of gathered tensors";
+  let description = [{
+    Copies the chunks that a rank holds over `axes` out of gathered tensors, so
+    that these may be released: later a gather over `axes` alone, of fewer
+    ranks than the first, makes the whole again (hpZ of ZeRO++,
+    `reshard_after_forward=N` of FSDP2). It moves nothing between ranks.
+
+    ```
+      10 rows, gathered over 2 x 2    rank 0     rank 1     rank 2     rank 3
+      at rest                         0 1 2      3 4 5      6 7 8      9 . .
+      resharded over axes [1]         0 1 2 3 4  5 6 7 8 9  0 1 2 3 4  5 6 7 8 9
+    ```
+
+    It allocates its results, so it is no view: what it read may be released,
+    and so may they, once they have been gathered.
+
+    **Constraints**: as many results as operands; each result is the local form
+    of its operand; `zero-verify` checks that operands are gathered and that the
+    gather of a result spans `axes`.
+
+    Example:
+
+    ```mlir
+    %c = zero.reshard %w on @hsdp axes [1] : (tensor<10x64xf32>) -> tensor<5x64xf32>
+    zero.release %w : tensor<10x64xf32>
+    ...
+    %again = zero.all_gather %c on @hsdp axes [1] : (tensor<5x64xf32>) -> tensor<10x64xf32>
+    zero.release %c : tensor<5x64xf32>
+    ```
+  }];
+}
+
 def Zero_TransferOp : Zero_Op<"transfer",
     [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "moves a shard to another memory space";

@@ -197,8 +197,9 @@ LogicalResult ReleaseOp::verify() {
   if (getValues().empty())
     return emitOpError("expects at least one gathered value");
   for (Value value : getValues())
-    if (!isa_and_nonnull<AllGatherOp, WaitOp>(value.getDefiningOp()))
-      return emitOpError() << "expects results of zero.all_gather or zero.wait,"
-                           << " got another value of type " << value.getType();
+    if (!isa_and_nonnull<AllGatherOp, WaitOp, ReshardOp>(value.getDefiningOp()))
+      return emitOpError()
+             << "expects results of zero.all_gather, zero.wait or "
+             << "zero.reshard, got another value of type " << value.getType();
   return success();
 }

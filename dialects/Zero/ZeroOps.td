@@ -178,8 +178,8 @@ def Zero_ReleaseOp : Zero_Op<"release"> {
     memory may hold something else. It frees its operands, so nothing moves it
     or removes it.
 
-    **Constraints**: each operand is the result of a gather or of the wait for
-    one; `zero-verify` checks that nothing uses it, or a view of it, later and
+    **Constraints**: each operand is the result of a gather, of the wait for
+    one, or of a `zero.reshard`; `zero-verify` checks that nothing uses it, or a view of it, later and
     that nothing releases it twice.
 
     Example: `zero.release %w, %b : tensor<128x64xf32>, tensor<128xf32>`

@@ -32,6 +32,8 @@ struct ZeroOptions {
   int64_t ranks = kUnsetRanks;
   /// Shape of the grid instead of a number of ranks.
   SmallVector<int64_t> grid;
+  /// Axes of a grid of two that the state is cut over.
+  ShardAxes shardAxes = ShardAxes::Inner;
   /// Largest bucket; 0 for no limit.
   int64_t bucketBytes = kDefaultBucketBytes;
   /// Stage 3: keep a unit gathered that the backward needs at once. Where the

@@ -19,6 +19,17 @@
 using namespace mlir::zero;
 using llvm::ArrayRef;
 
+std::vector<bool> mlir::zero::omittedTasks(const StepGraph &graph,
+                                           ArrayRef<int32_t> dropped) {
+  std::vector<bool> omitted(graph.tasks.size());
+  for (int32_t task : dropped)
+    omitted[task] = true;
+  for (auto [number, task] : llvm::enumerate(graph.tasks))
+    if (task.serves >= 0 && omitted[task.serves])
+      omitted[number] = true;
+  return omitted;
+}
+
 std::vector<int32_t> mlir::zero::keptBuffers(const StepGraph &graph,
                                              ArrayRef<int32_t> dropped) {
   std::vector<int32_t> kept(graph.buffers.size());
@@ -240,6 +251,10 @@ std::string Checker::checkDropped() {
       return name(task) + " is dropped twice";
     state[task] = Dropped;
   }
+  for (auto [task, omitted] :
+       llvm::enumerate(omittedTasks(graph, schedule.dropped)))
+    if (omitted)
+      state[task] = Dropped;
   return "";
 }
 

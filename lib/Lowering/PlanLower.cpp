@@ -48,8 +48,8 @@ static plan::ProgramOp createProgram(func::FuncOp step,
 StepLowering::StepLowering(ModuleOp module, func::FuncOp step,
                            ArrayRef<int64_t> grid, int64_t stage)
     : module(module), step(step), grid(grid),
-      ranks(ShapedType::getNumElements(grid)), shards(grid.back()),
-      stage(stage), liveness(step), program(createProgram(step, grid)),
+      ranks(ShapedType::getNumElements(grid)), stage(stage), liveness(step),
+      program(createProgram(step, grid)),
       declarations(OpBuilder::atBlockEnd(&program.getBody().front())),
       commands(OpBuilder::atBlockEnd(&program.getBody().back())),
       arena(plan::ArenaOp::create(
@@ -61,6 +61,23 @@ StepLowering::StepLowering(ModuleOp module, func::FuncOp step,
 // Symbols and the signature
 //===----------------------------------------------------------------------===//
 
+/// In how many parts `axes` cut, if these are the last axis of the grid or all;
+/// rank r then has part r % parts.
+std::optional<int64_t> StepLowering::getParts(ArrayRef<int64_t> axes) const {
+  int64_t last = grid.size() - 1;
+  if (axes == ArrayRef<int64_t>(last))
+    return grid.back();
+  if (llvm::equal(axes, llvm::seq<int64_t>(0, grid.size())))
+    return ranks;
+  return std::nullopt;
+}
+
+/// The last axis is not spelled out.
+IntegerAttr StepLowering::getPartsAttr(int64_t parts) {
+  return parts == grid.back() ? IntegerAttr()
+                              : commands.getI64IntegerAttr(parts);
+}
+
 /// Declares the buffer of a symbol and what binds the name to it.
 void StepLowering::declareParameter(Operation *symbol, StringRef name,
                                     Type type, plan::Kind kind,
@@ -69,7 +86,8 @@ void StepLowering::declareParameter(Operation *symbol, StringRef name,
   auto sharded = dyn_cast<ShardedType>(type);
   ShapedType logical =
       sharded ? sharded.getLogicalType() : cast<ShapedType>(type);
-  ShapedType held = sharded ? sharded.getLocalType(shards) : logical;
+  int64_t parts = sharded ? *getParts(sharded.getAxes()) : 1;
+  ShapedType held = sharded ? sharded.getLocalType(parts) : logical;
   Storage *storage = memory.create(loc, held, kind);
   storage->symbol = name.str();
   symbols[name] = storage;
@@ -81,14 +99,15 @@ void StepLowering::declareParameter(Operation *symbol, StringRef name,
       state ? declarations.getStringAttr(state.getParam()) : StringAttr(),
       sharded ? declarations.getDenseI64ArrayAttr(logical.getShape())
               : DenseI64ArrayAttr(),
+      sharded ? getPartsAttr(parts) : IntegerAttr(),
       param ? param.getInitFileAttr() : StringAttr(),
       param ? param.getInitTensorAttr() : StringAttr(),
       /*ones=*/param && param.getOnes(),
       param ? param.getTiedAttr() : ArrayAttr());
   if (sharded)
     storage->buffer.setPadding(
-        (held.getNumElements() * shards - logical.getNumElements()) *
-        (ranks / shards) * plan::elementBytes(logical.getElementType()));
+        (held.getNumElements() * parts - logical.getNumElements()) *
+        (ranks / parts) * plan::elementBytes(logical.getElementType()));
 }
 
 void StepLowering::declareParam(ParamOp param) {
@@ -106,7 +125,6 @@ void StepLowering::declareState(StateOp state) {
 }
 
 LogicalResult StepLowering::declareSymbols() {
-  int64_t shardAxis = grid.size() - 1;
   for (Operation &op : *module.getBody()) {
     Type type;
     if (auto param = dyn_cast<ParamOp>(&op))
@@ -118,10 +136,10 @@ LogicalResult StepLowering::declareSymbols() {
     auto sharded = dyn_cast<ShardedType>(type);
     if (sharded &&
         (sharded.getDim() != 0 || sharded.getMem() != Memory::Device ||
-         sharded.getAxes() != ArrayRef<int64_t>(shardAxis)))
+         !getParts(sharded.getAxes())))
       return op.emitOpError()
              << "has type " << type << "; the plan takes shards of dimension 0 "
-             << "over the last grid axis in device memory";
+             << "over the last grid axis or all in device memory";
     if (auto param = dyn_cast<ParamOp>(&op))
       declareParam(param);
     else
@@ -258,26 +276,55 @@ LogicalResult StepLowering::lowerRead(ReadOp op) {
   return success();
 }
 
-/// A shard at rest is its own buffer; of a replicated tensor it is a view that
-/// starts elsewhere on each rank, so the buffer must hold whole chunks.
-LogicalResult StepLowering::lowerLocal(LocalOp op) {
-  Place place = placeOf(op.getSource());
-  int64_t shardAxis = grid.size() - 1;
-  if (op.getDim() != 0 || op.getAxes() != ArrayRef<int64_t>(shardAxis))
+/// A rank's part of a tensor that it holds whole: a view that starts elsewhere
+/// on each rank, so the buffer must hold whole chunks.
+template <typename OpTy>
+FailureOr<Place> StepLowering::partOf(OpTy op, Value source, Type type) {
+  Place place = placeOf(source);
+  std::optional<int64_t> parts = getParts(op.getAxes());
+  if (op.getDim() != 0 || !parts)
     return op.emitOpError()
            << "takes shards of dimension " << op.getDim() << " over axes ["
            << op.getAxes()
-           << "]; the plan takes dimension 0 over the last axis";
-  if (!isa<ShardedType>(op.getSource().getType())) {
-    auto local = cast<ShapedType>(op.getResult().getType());
-    // no test: none of the views made so far is strided.
-    if (!place.layout.isContiguous() || place.layout.offset != 0)
-      return op.emitOpError("takes the shard of a view");
-    memory.reserve(place.storage, local.getNumElements() * shards, ranks);
-    place.layout = StridedLayout::contiguous(local.getShape());
-    place.rankStride = local.getNumElements();
+           << "]; the plan takes dimension 0 over the last axis or all";
+  if (isa<ShardedType>(source.getType()))
+    return place;
+  auto local = cast<ShapedType>(type);
+  // no test: none of the views made so far is strided.
+  if (!place.layout.isContiguous() || place.layout.offset != 0)
+    return op.emitOpError("takes the shard of a view");
+  memory.reserve(place.storage, local.getNumElements() * *parts, ranks);
+  place.layout = StridedLayout::contiguous(local.getShape());
+  place.rankStride = local.getNumElements();
+  place.parts = *parts == grid.back() ? 0 : *parts;
+  return place;
+}
+
+/// A shard at rest is its own buffer.
+LogicalResult StepLowering::lowerLocal(LocalOp op) {
+  FailureOr<Place> place = partOf(op, op.getSource(), op.getResult().getType());
+  if (failed(place))
+    return failure();
+  memory.bind(op.getResult(), *place);
+  return success();
+}
+
+/// A copy, since the whole tensor may go.
+LogicalResult StepLowering::lowerReshard(ReshardOp op) {
+  for (auto [input, result] : llvm::zip(op.getInputs(), op.getResults())) {
+    FailureOr<Place> part = partOf(op, input, result.getType());
+    if (failed(part))
+      return failure();
+    auto local = cast<ShapedType>(result.getType());
+    Place own = fresh(op.getLoc(), local, plan::Kind::Gathered);
+    int64_t parts = part->parts ? part->parts : grid.back();
+    own.storage->buffer.setPadding(
+        (local.getNumElements() * parts -
+         cast<ShapedType>(input.getType()).getNumElements()) *
+        (ranks / parts) * plan::elementBytes(local.getElementType()));
+    copy(op.getLoc(), *part, own);
+    memory.bind(result, own);
   }
-  memory.bind(op.getResult(), place);
   return success();
 }
 
@@ -401,6 +448,7 @@ LogicalResult StepLowering::lower(Operation *op) {
       .Case([&](arith::ConstantOp op) { return lowerConstant(op); })
       .Case([&](ReadOp op) { return lowerRead(op); })
       .Case([&](LocalOp op) { return lowerLocal(op); })
+      .Case([&](ReshardOp op) { return lowerReshard(op); })
       .Case([&](AssignOp op) { return lowerAssign(op); })
       .Case([&](ReleaseOp op) { return lowerRelease(op); })
       .Case([&](plan::DispatchOp op) { return lowerDispatch(op); })

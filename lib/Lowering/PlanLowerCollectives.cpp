@@ -14,6 +14,7 @@
 
 #include "StepLowering.h"
 
+#include "zero/Transforms/StepUtils.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -105,6 +106,8 @@ static StringRef findSymbol(Value value) {
   Operation *op = value.getDefiningOp();
   if (auto local = dyn_cast_or_null<LocalOp>(op))
     return findSymbol(local.getSource());
+  if (isa_and_nonnull<ReshardOp>(op))
+    return findSymbol(getStateBehind(value));
   auto read = dyn_cast_or_null<ReadOp>(op);
   return read ? read.getSymbol() : StringRef();
 }
@@ -152,6 +155,8 @@ std::string StepLowering::describe(const Collective &collective) {
     std::string name = collective.kind == Collective::AllGather
                            ? placeOf(input).storage->symbol
                            : findParameter(output);
+    if (input.getDefiningOp<ReshardOp>())
+      name = findSymbol(input).str();
     if (!name.empty() && !llvm::is_contained(names, name))
       names.push_back(std::move(name));
   }

@@ -70,6 +70,7 @@ private:
   LogicalResult lowerConstant(arith::ConstantOp op);
   LogicalResult lowerRead(ReadOp op);
   LogicalResult lowerLocal(LocalOp op);
+  LogicalResult lowerReshard(ReshardOp op);
   LogicalResult lowerView(Operation *op);
   LogicalResult lowerAssign(AssignOp op);
   LogicalResult lowerRelease(ReleaseOp op);
@@ -91,6 +92,10 @@ private:
   std::string findUpdated(Operation *user);
 
   // Pieces of the above.
+  std::optional<int64_t> getParts(ArrayRef<int64_t> axes) const;
+  IntegerAttr getPartsAttr(int64_t parts);
+  template <typename OpTy>
+  FailureOr<Place> partOf(OpTy op, Value source, Type type);
   const Place &placeOf(Value value);
   Value bufferOf(Value value, Location loc);
   Place fresh(Location loc, ShapedType type, plan::Kind kind);
@@ -103,7 +108,7 @@ private:
   ModuleOp module;
   func::FuncOp step;
   SmallVector<int64_t> grid;
-  int64_t ranks, shards, stage;
+  int64_t ranks, stage;
   StepLiveness liveness;
   plan::ProgramOp program;
   OpBuilder declarations, commands;

@@ -124,6 +124,7 @@ Value StepMemory::materialize(Location loc, const Place &place) {
                      : StridedLayoutAttr::get(builder.getContext(),
                                               /*offset=*/0, layout.strides);
   auto result = MemRefType::get(layout.sizes, type.getElementType(), strided);
-  return plan::ViewOp::create(builder, loc, result, buffer, layout.offset,
-                              place.rankStride);
+  return plan::ViewOp::create(
+      builder, loc, result, buffer, layout.offset, place.rankStride,
+      place.parts ? builder.getI64IntegerAttr(place.parts) : IntegerAttr());
 }

@@ -35,7 +35,10 @@ struct Storage {
 struct Place {
   Storage *storage = nullptr;
   StridedLayout layout;
-  int64_t rankStride = 0; ///< elements; rank r starts r times this further
+  /// Elements: a rank with part p starts p times this further, where p is its
+  /// place on the grid's last axis, or rank % parts if `parts` is set.
+  int64_t rankStride = 0;
+  int64_t parts = 0;
 };
 
 /// Positions of ops in the step and last reads of values, views included.

@@ -193,6 +193,7 @@ void ZplanWriter::add(plan::ParameterOp op) {
   table->buffer = index;
   table->dtype = out.buffers[index]->dtype;
   table->sharded = op.getShape().has_value();
+  table->shards = op.getShards().value_or(0);
   ArrayRef<int64_t> held = op.getBuffer().getType().getShape();
   table->shape = toVector(op.getShape().value_or(held));
   table->chunk_rows = table->sharded ? held.front() : 0;
@@ -410,6 +411,7 @@ LogicalResult ZplanWriter::add(Operation *op) {
             plan::elementBytes(op.getResult().getType().getElementType());
         base.offset += op.getOffset() * width;
         base.rank_stride = op.getRankStride() * width;
+        base.shards = op.getShards().value_or(0);
         base.bytes = plan::sizeInBytes(op.getResult().getType());
         base.shape = toVector(op.getResult().getType().getShape());
         base.padding_bytes = 0;

@@ -60,6 +60,7 @@ void zero::buildZeroPipeline(OpPassManager &pm, const ZeroOptions &options) {
   pm.addPass(createZeroAnnotatePass(annotate));
   ZeroPartitionPassOptions partition;
   partition.stage = options.stage;
+  partition.shardAxes = options.shardAxes;
   partition.keepAdjacent =
       options.keepAdjacent && !(options.schedule && options.keepGathered);
   pm.addPass(createZeroPartitionPass(partition));
@@ -83,6 +84,14 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
   ListOption<int64_t> grid{
       *this, "grid",
       llvm::cl::desc("Shape of the grid instead of a number of ranks")};
+  Option<ShardAxes> shard{
+      *this, "shard",
+      llvm::cl::desc("Axes of a grid of two that the state is cut over"),
+      llvm::cl::init(ShardAxes::Inner),
+      llvm::cl::values(
+          clEnumValN(ShardAxes::Inner, "inner",
+                     "the last; a copy for each place on the first"),
+          clEnumValN(ShardAxes::All, "all", "both"))};
   Option<int64_t> bucketBytes{
       *this, "bucket-bytes",
       llvm::cl::desc("Largest bucket in bytes; 0 for no limit"),
@@ -118,6 +127,7 @@ static void buildFromOptions(OpPassManager &pm, const PipelineOptions &from) {
   options.stage = from.stage;
   options.ranks = from.ranks;
   options.grid.assign(from.grid.begin(), from.grid.end());
+  options.shardAxes = from.shard;
   options.bucketBytes = from.bucketBytes;
   options.keepAdjacent = from.keepAdjacent;
   options.memoryBytes = from.memory;

@@ -49,8 +49,8 @@ double mlir::zero::lowerBound(const StepGraph &graph,
   for (auto [number, task] : llvm::enumerate(graph.tasks)) {
     int32_t node = problem.nodeOf[number];
     sorted.push_back(node);
-    // A repeated gather need not happen.
-    if (options.keepGathered && task.repeats >= 0)
+    // A repeated gather need not happen, nor what serves it.
+    if (options.keepGathered && (task.repeats >= 0 || task.serves >= 0))
       continue;
     seconds[node] = task.seconds;
     Load &load = loads[task.channel];

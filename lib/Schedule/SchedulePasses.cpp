@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Reshard.h"
 #include "ScheduleRemarks.h"
 
 #include "dialects/Zero/Zero.h"
@@ -98,10 +99,12 @@ LogicalResult ModuleScheduler::schedule(FunctionOpInterface func,
                                         const CostModel &cost,
                                         const SchedulerOptions &options) {
   makeSynchronous(func.getFunctionBody().front());
-  FailureOr<StepFunction> step = buildStepGraph(func, symbols, cost);
-  if (failed(step))
+  FailureOr<ReshardedStep> best =
+      scheduleResharded(func, symbols, cost, options);
+  if (failed(best))
     return failure();
-  ScheduleResult result = scheduleStep(step->graph, options);
+  StepFunction *step = &best->step;
+  ScheduleResult &result = best->result;
   auto stage = module->getAttrOfType<IntegerAttr>(kStageAttr);
   if (!result.feasible)
     return emitDoesNotFit(*step, result, options.memoryBytes,

@@ -41,10 +41,10 @@ Problem::Problem(const StepGraph &graph, Decisions decisions)
 void Problem::makeNodes() {
   int32_t numTasks = graph.tasks.size();
   nodeOf.assign(numTasks, -1);
-  std::vector<bool> dropped(numTasks);
-  for (int32_t number : decisions.dropped)
-    dropped[number] = true;
+  std::vector<bool> dropped = omittedTasks(graph, decisions.dropped);
   for (int32_t number : decisions.order) {
+    if (dropped[number])
+      continue;
     nodeOf[number] = task.size();
     task.push_back(number);
     channel.push_back(0);

@@ -62,6 +62,7 @@ private:
   }
   void summarize();
   void explainDropped();
+  void explainResharded();
   void visit(size_t index);
   std::string getReason(int32_t task, size_t start) const;
   SmallVector<int32_t> membersOf(int32_t task) const;
@@ -135,6 +136,21 @@ void Explainer::explainDropped() {
   }
 }
 
+void Explainer::explainResharded() {
+  std::vector<bool> omitted = omittedTasks(graph, result.schedule.dropped);
+  for (auto [task, data] : llvm::enumerate(graph.tasks)) {
+    if (data.serves < 0 || omitted[task])
+      continue;
+    int64_t bytes = 0;
+    for (int32_t buffer : data.writes)
+      bytes += graph.buffers[buffer].bytes;
+    remark::passed(step.ops[task].front()->getLoc(), options("resharded"))
+        << ("the second " + graph.tasks[data.serves].label +
+            " spans the last axis of the grid only: a chunk of " +
+            formatBytes(bytes) + " stays from forward to backward");
+  }
+}
+
 /// Why `task`, begun at step `start` of the program, was not begun earlier.
 std::string Explainer::getReason(int32_t task, size_t start) const {
   const TaskTiming &timing = result.simulated.tasks[task];
@@ -183,6 +199,7 @@ void Explainer::explain() {
     bucketOf[bucket.front()] = bucket;
   summarize();
   explainDropped();
+  explainResharded();
   complete.assign(graph.buffers.size(), -1);
   startOf.assign(graph.tasks.size(), 0);
   lastOn.assign(graph.channels.size(), -1);

@@ -86,6 +86,11 @@ void ScheduleApplier::replaceDropped() {
     replaced.push_back(step.ops[task].front());
     placed.insert(step.ops[task].front());
   }
+  // What only they used.
+  for (auto [task, omitted] :
+       llvm::enumerate(omittedTasks(step.graph, dropped)))
+    if (omitted && step.graph.tasks[task].serves >= 0)
+      replaced.push_back(step.ops[task].front());
 }
 
 ArrayRef<int32_t> ScheduleApplier::membersOf(int32_t task) const {

@@ -63,11 +63,14 @@ private:
   void addConstant(Operation *op);
   void addAssign(AssignOp assign);
   void addTransfer(TransferOp transfer);
+  void addReshard(ReshardOp op);
   LogicalResult addCollective(Operation *op);
   int32_t gatheredBuffer(Operation *op, unsigned index, int64_t ranks);
   int32_t reducedBuffer(Operation *op, unsigned index);
   void nameCollective(int32_t task, Operation *op, StringRef axes);
   void findRepeated(int32_t task, Operation *op);
+  std::pair<int32_t, int32_t> firstGather(int32_t task, unsigned index,
+                                          Value input);
   void matchRepeated(int32_t task, int32_t earlier, ArrayRef<int32_t> order);
   void addReturn(Operation *op);
   LogicalResult add(Operation *op);
@@ -93,6 +96,9 @@ private:
   /// The first gather of a shard: its buffer and version, then task and place.
   llvm::DenseMap<std::pair<int32_t, int32_t>, std::pair<int32_t, int32_t>>
       gathered;
+  /// By gathered value: the task that gathers it, and its place there.
+  llvm::DenseMap<Value, std::pair<int32_t, int32_t>> gatheredAt;
+  llvm::DenseMap<Operation *, int32_t> reshards; ///< their tasks
   /// What fixes the order of ops with effects that are not ours.
   int32_t effects = kNone;
 };
@@ -326,6 +332,7 @@ namespace {
 struct Participants {
   int64_t ranks = 1;
   RankGroup group;
+  std::string axes;
   std::string suffix; ///< of the channel: the axes, where not the shard axis
 };
 } // namespace
@@ -352,10 +359,11 @@ getParticipants(Operation *op, SymbolTable &symbols, const CostModel &cost) {
   for (int64_t axis = grid.getRank() - 1; axis > axes.back(); --axis)
     stride *= grid.getShape()[axis];
   result.group = cost.group(*ranks, stride);
+  for (int64_t axis : axes)
+    result.axes += "." + std::to_string(axis);
   bool isShardAxis = axes.size() == 1 && axes[0] == grid.getRank() - 1;
   if (!isShardAxis && static_cast<int64_t>(axes.size()) != grid.getRank())
-    for (int64_t axis : axes)
-      result.suffix += "." + std::to_string(axis);
+    result.suffix = result.axes;
   return result;
 }
 
@@ -369,7 +377,8 @@ int32_t StepBuilder::gatheredBuffer(Operation *op, unsigned index,
   int64_t rows = type.getRank() ? type.getDimSize(0) : 1;
   int64_t bytes = getTensorBytes(type);
   std::string name = "the gathered tensor";
-  if (auto read = op->getOperand(index).getDefiningOp<ReadOp>())
+  Value state = getStateBehind(op->getOperand(index));
+  if (auto read = state.getDefiningOp<ReadOp>())
     name = "'" + read.getSymbol().str() + "', gathered";
   return addBuffer(rows ? bytes / rows * getPaddedRows(rows, ranks) : bytes,
                    MemoryKind::Gathered, /*resident=*/false, name);
@@ -436,6 +445,7 @@ LogicalResult StepBuilder::addCollective(Operation *op) {
                          : reducedBuffer(op, i);
     write(task, buffer);
     step.results[task].push_back(op->getResult(i));
+    gatheredAt[op->getResult(i)] = {task, i};
     bind(op->getResult(i), buffer);
   }
   int64_t bytes = getWholeBytes(op);
@@ -443,10 +453,25 @@ LogicalResult StepBuilder::addCollective(Operation *op) {
   data.seconds = cost.collective(kind, bytes, who->group);
   data.latency = cost.collectiveLatency(kind, who->group);
   data.sentBytes = ringBytes(kind, bytes, who->ranks);
-  nameCollective(task, op, who->suffix);
+  nameCollective(task, op, who->axes);
   if (gathersState(op))
     findRepeated(task, op);
   return success();
+}
+
+/// The first gather of what operand `index` of `task` gathers, and its place
+/// there: `task` itself, where it is the first. What a chunk holds is what it
+/// was cut from, whatever the state holds by now.
+std::pair<int32_t, int32_t>
+StepBuilder::firstGather(int32_t task, unsigned index, Value input) {
+  std::pair<int32_t, int32_t> own(task, index);
+  if (auto reshard = input.getDefiningOp<ReshardOp>()) {
+    unsigned number = cast<OpResult>(input).getResultNumber();
+    auto it = gatheredAt.find(reshard.getInputs()[number]);
+    return it == gatheredAt.end() ? own : it->second;
+  }
+  int32_t shard = bufferOf(input);
+  return gathered.try_emplace({shard, versions[shard]}, own).first->second;
 }
 
 /// Finds the gather that has gathered all of these shards before.
@@ -455,16 +480,24 @@ void StepBuilder::findRepeated(int32_t task, Operation *op) {
   bool same = true;
   SmallVector<int32_t> order;
   for (auto [i, input] : llvm::enumerate(op->getOperands())) {
-    int32_t shard = bufferOf(input);
-    auto [it, isNew] = gathered.try_emplace(
-        {shard, versions[shard]}, std::pair<int32_t, int32_t>(task, i));
-    auto [other, place] = it->second;
-    same &= !isNew && other != task && (earlier == kNone || other == earlier);
+    auto [other, place] = firstGather(task, i, input);
+    same &= other != task && (earlier == kNone || other == earlier);
     earlier = other;
     order.push_back(place);
   }
   if (same)
     matchRepeated(task, earlier, order);
+  // A chunk that nothing else uses goes with its gather.
+  Operation *def = op->getOperand(0).getDefiningOp();
+  bool only = llvm::all_of(op->getOperands(), [&](Value input) {
+    return input.getDefiningOp() == def;
+  });
+  auto it = reshards.find(def);
+  if (it != reshards.end() && only && step.graph.tasks[task].repeats >= 0 &&
+      llvm::all_of(def->getUsers(), [&](Operation *user) {
+        return user == op || isa<ReleaseOp>(user);
+      }))
+    step.graph.tasks[it->second].serves = task;
 }
 
 /// Puts the buffers of `task` at the places of those of `earlier` that hold the
@@ -486,6 +519,28 @@ void StepBuilder::matchRepeated(int32_t number, int32_t earlier,
   step.graph.tasks[number].writes = std::move(writes);
   step.graph.tasks[number].repeats = earlier;
   step.results[number] = std::move(results);
+}
+
+/// A copy, since what it is cut from may go.
+void StepBuilder::addReshard(ReshardOp op) {
+  int32_t task = addTask(TaskKind::Compute, /*channel=*/0, op.getOperation());
+  OpWork work;
+  for (auto [input, result] : llvm::zip(op.getInputs(), op.getResults())) {
+    read(task, bufferOf(input));
+    int64_t bytes = getTensorBytes(result.getType());
+    work.bytes += 2 * bytes;
+    std::string name = "a chunk of a gathered tensor";
+    Value state = getStateBehind(input);
+    if (auto read = state.getDefiningOp<ReadOp>())
+      name = "a chunk of '" + read.getSymbol().str() + "'";
+    int32_t buffer =
+        addBuffer(bytes, MemoryKind::Gathered, /*resident=*/false, name);
+    write(task, buffer);
+    bind(result, buffer);
+  }
+  step.graph.tasks[task].seconds = cost.compute(work);
+  step.graph.tasks[task].label = "reshard";
+  reshards[op] = task;
 }
 
 /// A copy between memory spaces; only what is in device memory has bytes.
@@ -554,6 +609,8 @@ LogicalResult StepBuilder::add(Operation *op) {
     return addCollective(op);
   } else if (auto transfer = dyn_cast<TransferOp>(op)) {
     addTransfer(transfer);
+  } else if (auto reshard = dyn_cast<ReshardOp>(op)) {
+    addReshard(reshard);
   } else if (op->hasTrait<OpTrait::IsTerminator>()) {
     addReturn(op);
   } else if (uses.isView(op)) {

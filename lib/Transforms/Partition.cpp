@@ -75,10 +75,12 @@ FailureOr<Partition> PartitionPass::getPartition() {
   partition.keepAdjacent = keepAdjacent;
   partition.grid = FlatSymbolRefAttr::get(grid);
   Builder builder(module.getContext());
-  bool hybrid = grid.getRank() == 2;
-  partition.shardAxes = builder.getDenseI64ArrayAttr(hybrid ? 1 : 0);
-  partition.allAxes =
-      hybrid ? builder.getDenseI64ArrayAttr({0, 1}) : partition.shardAxes;
+  bool twoAxes = grid.getRank() == 2;
+  bool hybrid = twoAxes && shardAxes == ShardAxes::Inner;
+  partition.allAxes = twoAxes ? builder.getDenseI64ArrayAttr({0, 1})
+                              : builder.getDenseI64ArrayAttr(0);
+  partition.shardAxes =
+      hybrid ? builder.getDenseI64ArrayAttr(1) : partition.allAxes;
   if (hybrid)
     partition.replicaAxes = builder.getDenseI64ArrayAttr(0);
   FailureOr<int64_t> ranks = getRanks(grid, partition.shardAxes);

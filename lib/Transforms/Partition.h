@@ -23,9 +23,9 @@ struct Partition {
   int64_t stage = 0;
   bool keepAdjacent = false;
   FlatSymbolRefAttr grid;
-  /// Ranks that share one copy of the state, and copies of it: the last axis of
-  /// the grid, and the one before it (hybrid sharding) where there is one; no
-  /// `replicaAxes` otherwise.
+  /// Ranks that share one copy of the state, and copies of it: all ranks and
+  /// one copy, with no `replicaAxes`; or, in hybrid sharding, the last axis of
+  /// the grid and the one before it.
   int64_t ranks = 1;
   int64_t replicas = 1;
   DenseI64ArrayAttr shardAxes, replicaAxes, allAxes;

@@ -33,14 +33,14 @@ public:
 
 /// Values gathered from shards at rest; copies assigned to the state stay.
 static bool isGatheredState(Operation *op) {
-  if (auto gather = dyn_cast<AllGatherOp>(op))
-    return llvm::any_of(gather.getInputs().getTypes(),
-                        llvm::IsaPred<ShardedType>);
+  if (isa<ReshardOp>(op))
+    return true;
+  if (isa<AllGatherOp>(op))
+    return gathersState(op);
   auto wait = dyn_cast<WaitOp>(op);
   auto start =
       wait ? wait.getFuture().getDefiningOp<AllGatherStartOp>() : nullptr;
-  return start &&
-         llvm::any_of(start.getInputs().getTypes(), llvm::IsaPred<ShardedType>);
+  return start && gathersState(start);
 }
 
 int64_t zero::releaseGathered(Block &body) {

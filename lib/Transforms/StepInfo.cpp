@@ -31,7 +31,23 @@ Operation *zero::getAncestorIn(Block *block, Operation *op) {
 
 bool zero::gathersState(Operation *op) {
   return isa<AllGatherOp, AllGatherStartOp>(op) &&
-         llvm::any_of(op->getOperandTypes(), llvm::IsaPred<ShardedType>);
+         llvm::any_of(op->getOperands(), [](Value value) {
+           return isa<ShardedType>(value.getType()) ||
+                  value.getDefiningOp<ReshardOp>();
+         });
+}
+
+Value zero::getStateBehind(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (auto reshard = dyn_cast_or_null<ReshardOp>(op))
+    return getStateBehind(
+        reshard.getInputs()[cast<OpResult>(value).getResultNumber()]);
+  unsigned number = op ? cast<OpResult>(value).getResultNumber() : 0;
+  if (auto wait = dyn_cast_or_null<WaitOp>(op))
+    op = wait.getFuture().getDefiningOp();
+  if (isa_and_nonnull<AllGatherOp, AllGatherStartOp>(op))
+    return getStateBehind(op->getOperand(number));
+  return value;
 }
 
 int64_t zero::getWholeBytes(Operation *collective) {
@@ -54,7 +70,10 @@ static StringRef getUnitOfSymbol(StringRef name, SymbolTable &symbols) {
 }
 
 StringRef zero::getUnitOf(Operation *collective, SymbolTable &symbols) {
-  if (auto read = collective->getOperand(0).getDefiningOp<ReadOp>())
+  Value state = collective->getOperand(0);
+  if (gathersState(collective))
+    state = getStateBehind(state);
+  if (auto read = state.getDefiningOp<ReadOp>())
     return getUnitOfSymbol(read.getSymbol(), symbols);
   // Followed through values of its shape, and through further collectives.
   llvm::SetVector<Value> values;

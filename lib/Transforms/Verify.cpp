@@ -48,6 +48,7 @@ public:
   LogicalResult checkFlights();
   LogicalResult checkReleases();
   LogicalResult checkReleased();
+  LogicalResult checkReshards();
   LogicalResult checkReductions();
   LogicalResult checkMemory();
 
@@ -58,6 +59,7 @@ private:
   FailureOr<Across> reduce(Operation *op, bool isAverage, bool scatters);
   FailureOr<Across> average(Operation *op, Across in, bool scatters);
   uint64_t getReducedAxes(Operation *op) const;
+  uint64_t getCutAxes(Operation *op) const;
   LogicalResult checkAssign(AssignOp assign);
 
   FunctionOpInterface func;
@@ -65,6 +67,9 @@ private:
   llvm::DenseMap<Value, Across> across;
   /// Of values that are averaged over some axes: which, as bits.
   llvm::DenseMap<Value, uint64_t> reducedAxes;
+  /// Of chunks of gradients, and what is made of them: the axes they are cut
+  /// over, as bits.
+  llvm::DenseMap<Value, uint64_t> cutAxes;
 };
 
 class VerifyPass : public zero::impl::ZeroVerifyPassBase<VerifyPass> {
@@ -175,6 +180,40 @@ LogicalResult Checker::checkReleases() {
   return failure(failed);
 }
 
+/// Chunks are kept of what is gathered, and made whole over the axes that they
+/// were cut over.
+LogicalResult Checker::checkReshards() {
+  bool failed = false;
+  auto isGathered = [](Value value) {
+    Operation *op = value.getDefiningOp();
+    if (auto wait = dyn_cast_or_null<WaitOp>(op))
+      op = wait.getFuture().getDefiningOp();
+    return op && gathersState(op);
+  };
+  func.walk([&](ReshardOp op) {
+    for (Value input : op.getInputs())
+      if (!isGathered(input)) {
+        failed = true;
+        op.emitOpError() << "keeps a chunk of a value of type "
+                         << input.getType()
+                         << ", which is not gathered from the state";
+      }
+    for (Operation *user : op->getUsers()) {
+      if (!isa<AllGatherOp, AllGatherStartOp>(user) ||
+          (user->getAttr("axes") == op.getAxesAttr() &&
+           user->getAttr("grid") == op.getGridAttr()))
+        continue;
+      failed = true;
+      InFlightDiagnostic diag = user->emitOpError()
+                                << "gathers chunks over other axes than they "
+                                   "were cut over, ["
+                                << op.getAxes() << "]";
+      diag.attachNote(op.getLoc()) << "they are cut here";
+    }
+  });
+  return failure(failed);
+}
+
 Across Checker::join(Operation *op) const {
   Across result = Across::Same;
   for (Value value : getUsedValues(op))
@@ -203,6 +242,18 @@ uint64_t Checker::getReducedAxes(Operation *op) const {
   return axes;
 }
 
+/// Axes that the results of `op` are cut over.
+uint64_t Checker::getCutAxes(Operation *op) const {
+  if (isa<AllGatherOp, AllGatherStartOp>(op))
+    return 0;
+  if (isa<ReduceScatterOp, ReduceScatterStartOp>(op))
+    return getAxes(op, symbols).first;
+  uint64_t axes = 0;
+  for (Value value : getUsedValues(op))
+    axes |= cutAxes.lookup(value);
+  return axes;
+}
+
 /// Averaged once over each axis of the grid, in one collective or several.
 FailureOr<Across> Checker::average(Operation *op, Across in, bool scatters) {
   auto [axes, all] = getAxes(op, symbols);
@@ -223,8 +274,7 @@ FailureOr<Across> Checker::reduce(Operation *op, bool isAverage,
                                   bool scatters) {
   Across in = join(op);
   // Only the ranks that share one copy of the state have the other parts.
-  auto [axes, all] = getAxes(op, symbols);
-  bool overShards = axes == (all ^ (all >> 1));
+  bool overShards = getAxes(op, symbols).first == getCutAxes(op);
   if (in == Across::Partial && !isAverage && overShards)
     return Across::Averaged;
   for (Value operand : op->getOperands()) {
@@ -304,8 +354,12 @@ LogicalResult Checker::checkReductions() {
     }
     FailureOr<Across> state = transfer(&op);
     anyFailed |= failed(state);
-    for (Value result : op.getResults())
+    uint64_t cut = getCutAxes(&op);
+    for (Value result : op.getResults()) {
       across[result] = state.value_or(Across::Averaged);
+      if (cut)
+        cutAxes[result] = cut;
+    }
   }
   return failure(anyFailed);
 }
@@ -348,6 +402,7 @@ void VerifyPass::runOnOperation() {
     bad |= failed(checker.checkFlights());
     bad |= failed(checker.checkReleases());
     bad |= failed(checker.checkReleased());
+    bad |= failed(checker.checkReshards());
     bad |= failed(checker.checkMemory());
     if (partitioned && func.getFunctionBody().hasOneBlock())
       bad |= failed(checker.checkReductions());

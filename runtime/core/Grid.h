@@ -26,10 +26,12 @@ public:
 
   uint32_t axes() const { return shape.size(); }
   const std::vector<uint32_t> &sizes() const { return shape; }
-  /// Parts of a sharded tensor.
+  /// Parts of a sharded tensor that names no other number: the last axis.
   uint32_t shards() const { return shape.back(); }
-  /// The part that a rank holds: its coordinate on the last axis.
-  uint32_t shardOf(uint32_t rank) const { return rank % shards(); }
+  /// Whether a tensor may be cut in so many parts: over the last axis, or all.
+  bool hasShards(uint32_t count) const {
+    return count == shards() || count == groupSize({});
+  }
 
   /// Ranks in one group of a collective over `axes`; no axes mean all.
   uint32_t groupSize(const std::vector<uint32_t> &axes) const;

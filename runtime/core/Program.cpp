@@ -69,7 +69,8 @@ static Buffer readBuffer(const fb::Buffer &from) {
           from.dtype(),
           list<int64_t>(from.shape()),
           from.kind(),
-          from.padding_bytes()};
+          from.padding_bytes(),
+          from.shards()};
 }
 
 static Parameter readParameter(const fb::Parameter &from) {
@@ -81,6 +82,7 @@ static Parameter readParameter(const fb::Parameter &from) {
   to.shape = list<int64_t>(from.shape());
   to.sharded = from.sharded();
   to.chunkRows = from.chunk_rows();
+  to.shards = from.shards();
   to.init = from.init();
   to.initFile = text(from.init_file());
   to.initTensor = text(from.init_tensor());
@@ -139,6 +141,16 @@ static Command readCommand(const fb::Command &from) {
   to.plannedStart = from.planned_start();
   to.plannedSeconds = from.planned_seconds();
   return to;
+}
+
+/// Where a table names no number of shards, it is the grid's.
+static void fillShards(Program &program) {
+  for (Buffer &buffer : program.buffers)
+    if (!buffer.shards)
+      buffer.shards = program.grid.shards();
+  for (Parameter &parameter : program.parameters)
+    if (!parameter.shards)
+      parameter.shards = program.grid.shards();
 }
 
 static void readTables(const fb::Program &from, Program &to) {
@@ -252,6 +264,7 @@ std::shared_ptr<const Program> Program::fromBytes(std::string bytes) {
   program->budgetBytes = root.budget_bytes();
   program->lowerBound = root.arena_lower_bound();
   readTables(root, *program);
+  fillShards(*program);
   checkProgram(*program);
   nameStreams(*program); // whose number is now checked
   countGathers(*program);

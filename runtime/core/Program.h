@@ -33,7 +33,7 @@ struct Arena {
   uint32_t alignment;
 };
 
-/// Address on a rank that holds shard s: its arena + offset + s * rankStride.
+/// Address on a rank: its arena + offset + rank % shards * rankStride.
 struct Buffer {
   std::string name;
   uint32_t arena;
@@ -44,9 +44,12 @@ struct Buffer {
   std::vector<int64_t> shape;
   fb::Kind kind;
   uint64_t paddingBytes; // of all ranks together
+  uint32_t shards;       // at least 1
 
-  uint64_t begin(uint32_t shard) const { return offset + shard * rankStride; }
-  uint64_t end(uint32_t shard) const { return begin(shard) + bytes; }
+  uint64_t begin(uint32_t rank) const {
+    return offset + rank % shards * rankStride;
+  }
+  uint64_t end(uint32_t rank) const { return begin(rank) + bytes; }
 };
 
 struct Parameter {
@@ -64,6 +67,9 @@ struct Parameter {
   uint64_t bytes;                      // of the logical tensor
   uint64_t rowBytes;                   // of one row of dim 0
   uint32_t gathers = 0;                // of its storage in a step
+  uint32_t shards = 1;                 // parts that the ranks hold, in turn
+
+  uint32_t shardOf(uint32_t rank) const { return rank % shards; }
 
   /// Bytes of the logical tensor in a shard, and where they begin.
   uint64_t shardBegin(uint32_t shard) const;

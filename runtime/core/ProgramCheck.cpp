@@ -39,6 +39,7 @@ public:
 
 private:
   void checkArena(size_t index);
+  void checkShards(uint32_t shards);
   void checkBuffer(const Buffer &buffer);
   void checkParameter(Parameter &parameter);
   void checkInput(Input &input);
@@ -105,6 +106,12 @@ void Checker::checkArena(size_t index) {
     bad("alignment ", arena.alignment, " is not a power of two up to 4096");
 }
 
+void Checker::checkShards(uint32_t shards) {
+  if (!program.grid.hasShards(shards))
+    bad("has ", shards, " shards; expected ", program.grid.shards(),
+        ", the grid's last axis, or all ", program.ranks, " ranks");
+}
+
 void Checker::checkBuffer(const Buffer &buffer) {
   where = "buffer " + buffer.name + ": ";
   if (buffer.arena >= program.arenas.size())
@@ -118,8 +125,9 @@ void Checker::checkBuffer(const Buffer &buffer) {
   if (buffer.offset % element || buffer.rankStride % element)
     bad("is not aligned to its elements (offset ", buffer.offset,
         ", rank stride ", buffer.rankStride, ")");
+  checkShards(buffer.shards);
   std::optional<uint64_t> end =
-      checkedMul(buffer.rankStride, program.grid.shards() - 1);
+      checkedMul(buffer.rankStride, buffer.shards - 1);
   end = end ? checkedAdd(*end, buffer.offset) : end;
   end = end ? checkedAdd(*end, buffer.bytes) : end;
   uint64_t size = program.arenas[buffer.arena].bytes;
@@ -155,10 +163,11 @@ void Checker::checkParameter(Parameter &parameter) {
   parameter.rowBytes = bytesInside(local, parameter.dtype, buffer);
   local[0] = parameter.chunkRows;
   bytesInside(local, parameter.dtype, buffer);
-  uint32_t shards = program.grid.shards();
-  std::optional<uint64_t> held = checkedMul(parameter.chunkRows, shards);
+  checkShards(parameter.shards);
+  std::optional<uint64_t> held =
+      checkedMul(parameter.chunkRows, parameter.shards);
   if (!held || *held < uint64_t(parameter.shape[0]))
-    bad(parameter.chunkRows, " rows on each of ", shards,
+    bad(parameter.chunkRows, " rows on each of ", parameter.shards,
         " ranks do not hold its ", parameter.shape[0], " rows");
   std::optional<uint64_t> bytes =
       checkedMul(parameter.shape[0], parameter.rowBytes);
@@ -284,10 +293,10 @@ void Checker::checkInPlace(const Command &command) {
     uint64_t chunk = piece.chunk * elementBytes(source.dtype);
     for (const std::vector<uint32_t> &group : program.grid.groups(command.axes))
       for (uint32_t position = 0; position < group.size(); ++position) {
-        uint32_t shard = program.grid.shardOf(group[position]);
-        bool overlap = source.begin(shard) < target.end(shard) &&
-                       target.begin(shard) < source.end(shard);
-        uint64_t from = source.begin(shard), to = target.begin(shard);
+        uint32_t rank = group[position];
+        bool overlap = source.begin(rank) < target.end(rank) &&
+                       target.begin(rank) < source.end(rank);
+        uint64_t from = source.begin(rank), to = target.begin(rank);
         if (command.op == fb::Op_AllGather)
           to += position * chunk;
         else if (command.op == fb::Op_ReduceScatter)
@@ -313,7 +322,7 @@ void Checker::checkPiecesDisjoint(const Command &command) {
     for (bool written : {false, true}) {
       const Buffer &buffer = bufferAt(written ? piece.target : piece.source);
       uses.push_back({buffer.arena, buffer.begin(0),
-                      buffer.end(program.grid.shards() - 1), &piece, written});
+                      buffer.end(buffer.shards - 1), &piece, written});
     }
   std::sort(uses.begin(), uses.end(), [](const Use &a, const Use &b) {
     return std::tie(a.arena, a.begin) < std::tie(b.arena, b.begin);

@@ -158,6 +158,8 @@ uint64_t zrt::gatheredPeak(const Program &program) {
     if (command.op == fb::Op_AllGather)
       for (const Piece &piece : command.pieces)
         gathered += bytes(piece.target);
+    if (command.op == fb::Op_Copy) // a chunk that stays of it
+      gathered += bytes(command.operands.back().buffer);
     most = std::max(most, gathered);
     for (uint32_t buffer : command.release)
       gathered -= std::min(gathered, bytes(buffer));

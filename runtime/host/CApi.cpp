@@ -86,6 +86,16 @@ static double plannedMs(double seconds) {
   return seconds < 0 ? -1 : seconds * 1e3;
 }
 
+/// Parts of sharded state: of what says so, or the grid's.
+static uint32_t shardsOf(const Program &program) {
+  uint32_t shards = program.grid.shards();
+  for (const Buffer &buffer : program.buffers)
+    shards = std::max(shards, buffer.shards);
+  for (const Parameter &parameter : program.parameters)
+    shards = std::max(shards, parameter.shards);
+  return shards;
+}
+
 template <typename T>
 static int64_t find(const zrt_program *program, std::vector<T> Program::*table,
                     const char *name) {
@@ -144,6 +154,7 @@ zrt_status zrt_program_get_info(const zrt_program *program,
              from.numStreams,
              from.grid.sizes().data(),
              from.grid.axes(),
+             shardsOf(from),
              plannedMs(from.plannedSeconds),
              from.budgetBytes,
              from.lowerBound};

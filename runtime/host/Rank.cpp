@@ -23,8 +23,8 @@ using namespace zrt::host;
 static constexpr int poisonByte = 0xFF;
 
 Rank::Rank(const Program &program, uint32_t rank, uint32_t threads)
-    : program(program), rank(rank), shard(program.grid.shardOf(rank)),
-      streams(program.numStreams), touchedBetween(program.arenas.size(), 0),
+    : program(program), rank(rank), streams(program.numStreams),
+      touchedBetween(program.arenas.size(), 0),
       times(program.commands.size(), 0), waits(program.commands.size(), 0),
       spans(program.commands.size()) {
   for (const Arena &arena : program.arenas)
@@ -38,7 +38,7 @@ Rank::Rank(const Program &program, uint32_t rank, uint32_t threads)
 
 uint8_t *Rank::address(uint32_t buffer) const {
   const Buffer &info = program.buffers[buffer];
-  return arenas[info.arena].data() + info.begin(shard);
+  return arenas[info.arena].data() + info.begin(rank);
 }
 
 uint8_t *Rank::address(const Operand &operand) const {
@@ -50,7 +50,7 @@ uint8_t *Rank::address(const Operand &operand) const {
 void Rank::touch(uint32_t buffer, std::vector<uint64_t> &touchedEnd) {
   const Buffer &info = program.buffers[buffer];
   uint64_t &end = touchedEnd[info.arena];
-  end = std::max(end, info.end(shard));
+  end = std::max(end, info.end(rank));
 }
 
 std::vector<uint64_t> Rank::touched() const {
@@ -73,8 +73,8 @@ void Rank::findUnwritten() {
     std::vector<std::pair<uint64_t, uint64_t>> ranges;
     for (uint32_t index : held)
       if (program.buffers[index].arena == arena)
-        ranges.emplace_back(program.buffers[index].begin(shard),
-                            program.buffers[index].end(shard));
+        ranges.emplace_back(program.buffers[index].begin(rank),
+                            program.buffers[index].end(rank));
     uint64_t end = program.arenas[arena].bytes;
     ranges.emplace_back(end, end);
     std::sort(ranges.begin(), ranges.end());
@@ -185,8 +185,8 @@ uint64_t Rank::hashSources(const Command &command) const {
     const Buffer &source = program.buffers[piece.source];
     const Buffer &target = program.buffers[piece.target];
     bool inPlace = source.arena == target.arena &&
-                   source.begin(shard) < target.end(shard) &&
-                   target.begin(shard) < source.end(shard);
+                   source.begin(rank) < target.end(rank) &&
+                   target.begin(rank) < source.end(rank);
     uint64_t elements =
         command.op == fb::Op_AllGather ? piece.chunk : piece.elements;
     uint64_t read = inPlace ? 0 : elements * elementBytes(source.dtype);

@@ -128,7 +128,7 @@ private:
   void findUnwritten();
 
   const Program &program;
-  const uint32_t rank, shard;
+  const uint32_t rank;
   std::vector<MemoryBlock> arenas;
   std::vector<BoundCommand> commands;
   std::vector<Stream> streams;

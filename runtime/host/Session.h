@@ -67,7 +67,7 @@ private:
   void checkState() const;
   void checkPadding(const Parameter &parameter) const;
   void checkReplicas(const std::string &what, uint32_t buffer, uint64_t bytes,
-                     bool sharded) const;
+                     uint32_t shards) const;
   const Rank &rankAt(uint32_t rank) const;
   void checkRoom(uint64_t count) const;
   void endThreads();

@@ -108,7 +108,7 @@ void Session::setParameter(uint32_t index, const void *data, uint64_t bytes) {
   const auto *from = static_cast<const uint8_t *>(data);
   for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
     uint8_t *to = ranks[rank]->address(parameter.buffer);
-    uint32_t shard = program->grid.shardOf(rank);
+    uint32_t shard = parameter.shardOf(rank);
     uint64_t held = parameter.shardBytes(shard);
     if (held)
       std::memcpy(to, from + parameter.shardBegin(shard), held);
@@ -141,7 +141,7 @@ void Session::getParameter(uint32_t index, void *data, uint64_t bytes) const {
   }
   auto *to = static_cast<uint8_t *>(data);
   // The first ranks hold a shard each; a replicated one is read from rank 0.
-  uint32_t count = parameter.sharded ? program->grid.shards() : 1;
+  uint32_t count = parameter.sharded ? parameter.shards : 1;
   for (uint32_t rank = 0; rank < count; ++rank)
     if (uint64_t held = parameter.shardBytes(rank))
       std::memcpy(to + parameter.shardBegin(rank),
@@ -219,7 +219,7 @@ void Session::checkPadding(const Parameter &parameter) const {
   uint64_t bytes = program->buffers[parameter.buffer].bytes;
   for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
     const uint8_t *data = ranks[rank]->address(parameter.buffer);
-    uint64_t held = parameter.shardBytes(program->grid.shardOf(rank));
+    uint64_t held = parameter.shardBytes(parameter.shardOf(rank));
     for (uint64_t at = held; at < bytes; ++at)
       if (data[at])
         fail(ZRT_ERROR_EXECUTION, "check: padding of parameter ",
@@ -228,9 +228,9 @@ void Session::checkPadding(const Parameter &parameter) const {
 }
 
 void Session::checkReplicas(const std::string &what, uint32_t buffer,
-                            uint64_t bytes, bool sharded) const {
+                            uint64_t bytes, uint32_t shards) const {
   for (uint32_t rank = 1; bytes && rank < ranks.size(); ++rank) {
-    uint32_t first = sharded ? program->grid.shardOf(rank) : 0;
+    uint32_t first = rank % shards;
     if (std::memcmp(ranks[first]->address(buffer), ranks[rank]->address(buffer),
                     bytes))
       fail(ZRT_ERROR_EXECUTION, "check: ", what, " differs between rank ",
@@ -245,13 +245,13 @@ void Session::checkState() const {
       checkReplicas("parameter " + parameter.name, parameter.buffer,
                     parameter.sharded ? program->buffers[parameter.buffer].bytes
                                       : parameter.bytes,
-                    parameter.sharded);
+                    parameter.sharded ? parameter.shards : 1);
   }
   for (const Output &output : program->outputs) {
     const Buffer &buffer = program->buffers[output.buffer];
     if (output.across == fb::AcrossRanks_Same)
       checkReplicas("output " + output.name, output.buffer,
                     output.elements * elementBytes(buffer.dtype),
-                    /*sharded=*/false);
+                    /*shards=*/1);
   }
 }

@@ -9,7 +9,7 @@ module {
 
 module {
   shard.grid @hsdp(shape = 2x4)
-  // expected-error @+1 {{the plan takes shards of dimension 0 over the last grid axis in device memory}}
+  // expected-error @+1 {{the plan takes shards of dimension 0 over the last grid axis or all in device memory}}
   zero.param @w : !zero.sharded<8x8xf32, @hsdp, axes = [0], dim = 0>
   func.func @step() { return }
 }
@@ -18,7 +18,7 @@ module {
 
 module {
   shard.grid @dp(shape = 2)
-  // expected-error @+1 {{the plan takes shards of dimension 0 over the last grid axis in device memory}}
+  // expected-error @+1 {{the plan takes shards of dimension 0 over the last grid axis or all in device memory}}
   zero.param @w : !zero.sharded<8x8xf32, @dp, dim = 1>
   func.func @step() { return }
 }
@@ -90,7 +90,7 @@ module {
 module {
   shard.grid @dp(shape = 2)
   func.func @step(%x: tensor<4x4xf32> {zero.input = "x"}) {
-    // expected-error @+1 {{takes shards of dimension 1 over axes [0]; the plan takes dimension 0 over the last axis}}
+    // expected-error @+1 {{takes shards of dimension 1 over axes [0]; the plan takes dimension 0 over the last axis or all}}
     %0 = zero.local %x on @dp dim 1 : tensor<4x4xf32> -> tensor<4x2xf32>
     return
   }

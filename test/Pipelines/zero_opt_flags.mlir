@@ -3,6 +3,7 @@
 // RUN: zero-opt %s --zero-ranks 4 --zero-stage 3 2>&1 | FileCheck %s --check-prefix=RANKS
 // RUN: zero-opt %s --zero-stage=3 --zero-grid=4 | FileCheck %s --check-prefix=RANKS
 // RUN: zero-opt %s --zero-stage=3 --zero-grid=2x4 | FileCheck %s --check-prefix=GRID
+// RUN: zero-opt %s --zero-stage=3 --zero-grid=2x4 --zero-shard=all | FileCheck %s --check-prefix=BOTHAXES
 // RUN: zero-opt %s --zero-stage=3 --zero-ranks=4 --zero-schedule=none | FileCheck %s --check-prefix=NONE
 // RUN: zero-opt %s --zero-stage=3 --zero-ranks=4 --zero-memory=1KiB --zero-machine=h100 --zero-schedule=joint | FileCheck %s --check-prefix=RANKS
 // RUN: zero-opt %s --zero-pipeline='stage=3 ranks=4' | FileCheck %s --check-prefix=RANKS
@@ -34,8 +35,11 @@
 // ORDER-NEXT: SymbolDCE
 // GRID: shard.grid @hsdp(shape = 2x4)
 // GRID: zero.all_reduce
+// BOTHAXES: axes = [0, 1]
+// BOTHAXES-NOT: zero.all_reduce
 // NONE: module attributes {zero.stage = 3 : i64}
 // HELP: --zero-stage=<0..3>
+// HELP: --zero-shard=<axes>
 // HELP: --zero-memory=<size>
 // HELP: --zero-machine=<name>
 // HELP: --zero-schedule=<mode>
@@ -60,7 +64,9 @@
 // MINUS: zero-opt: --zero-stage=-1: stage -1 does not exist
 // FOUR: zero-opt: --zero-stage=4: stage 4 does not exist; ZeRO stages are 0, 1, 2, 3
 // ZERO: zero_opt_flags.mlir{{.*}}error: expects at least 1 rank, got 0
-// ALONE: zero-opt: --zero-ranks, --zero-grid, --zero-bucket-bytes, --zero-memory, --zero-machine and --zero-schedule go with --zero-stage=<0..3>, which is missing
+// RUN: not zero-opt %s --zero-stage=3 --zero-grid=2x4 --zero-shard=outer 2>&1 | FileCheck %s --check-prefix=SHARD
+// SHARD: zero-opt: --zero-shard=outer: expects inner or all
+// ALONE: zero-opt: --zero-ranks, --zero-grid, --zero-shard, --zero-bucket-bytes, --zero-memory, --zero-machine and --zero-schedule go with --zero-stage=<0..3>, which is missing
 // MEMORY: zero-opt: --zero-memory=80GB!: expects a size such as 80GiB, 512MiB or a number of bytes above 0
 // MODE: zero-opt: --zero-schedule=all: expects none, prefetch, keep, reorder, bucket or joint
 // MACHINE: error: {{.*}}h1000

@@ -4,6 +4,9 @@
 // RUN: zero-opt %s --zero-annotate=grid=2,4 --zero-partition=stage=3 | FileCheck %s
 // RUN: zero-opt %s --zero-annotate=grid=2,4 --zero-partition=stage=1 | FileCheck %s --check-prefix=S1
 // RUN: zero-opt %s --zero-annotate=grid=2,4 --zero-partition=stage=0 | FileCheck %s --check-prefix=S0
+// With shard-axes=all the state is cut over both axes, and there are no replicas.
+// RUN: zero-opt %s --zero-annotate=grid=2,4 --zero-partition='stage=3 shard-axes=all' --zero-release --zero-verify | FileCheck %s --check-prefix=ALL
+// RUN: zero-opt %s --zero-annotate=grid=2,4 --zero-partition='stage=1 shard-axes=all' --zero-verify | FileCheck %s --check-prefix=ALL1
 
 // CHECK: shard.grid @hsdp(shape = 2x4)
 // CHECK: zero.param @w : !zero.sharded<10x4xf32, @hsdp, axes = [1], dim = 0>
@@ -21,6 +24,18 @@
 // S1-NEXT: zero.all_reduce %[[S]] average on @hsdp :
 // S1: zero.local %w on @hsdp axes [1] : tensor<10x4xf32> -> tensor<3x4xf32>
 // S1: zero.all_gather %{{.*}} on @hsdp axes [1]
+
+// ALL: zero.param @w : !zero.sharded<10x4xf32, @hsdp, axes = [0, 1], dim = 0>
+// ALL: zero.all_gather %w on @hsdp axes [0, 1]
+// ALL: %[[S:.*]] = zero.reduce_scatter %{{.*}} average on @hsdp axes [0, 1] : (tensor<10x4xf32>) -> tensor<2x4xf32>
+// ALL-NEXT: %[[N:.*]] = train.sum_squares %[[S]]
+// ALL-NOT: zero.all_reduce
+// ALL: zero.local %w on @hsdp axes [0, 1]
+// ALL: return %[[N]]
+
+// ALL1: zero.reduce_scatter %{{.*}} average on @hsdp axes [0, 1]
+// ALL1: zero.local %w on @hsdp axes [0, 1] : tensor<10x4xf32> -> tensor<2x4xf32>
+// ALL1: zero.all_gather %{{.*}} on @hsdp axes [0, 1]
 
 // S0: zero.all_reduce %{{.*}} average on @hsdp axes [0, 1] : (tensor<10x4xf32>) -> tensor<10x4xf32>
 // S0-NOT: arith.divf

@@ -238,3 +238,25 @@ module attributes {zero.stage = 2 : i64} {
     return
   }
 }
+
+// -----
+
+shard.grid @hsdp(shape = 2x4)
+func.func @chunk_of_compute(%w: tensor<16xf32>) -> tensor<4xf32> {
+  // expected-error @below {{keeps a chunk of a value of type 'tensor<16xf32>', which is not gathered from the state}}
+  %c = zero.reshard %w on @hsdp axes [1] : (tensor<16xf32>) -> tensor<4xf32>
+  return %c : tensor<4xf32>
+}
+
+// -----
+
+shard.grid @hsdp(shape = 2x2)
+func.func @gathered_over_other_axes(%s: !zero.sharded<16xf32, @hsdp, axes = [0, 1], dim = 0>) -> tensor<16xf32> {
+  %w = zero.all_gather %s on @hsdp axes [0, 1] : (!zero.sharded<16xf32, @hsdp, axes = [0, 1], dim = 0>) -> tensor<16xf32>
+  // expected-note @below {{they are cut here}}
+  %c = zero.reshard %w on @hsdp axes [1] : (tensor<16xf32>) -> tensor<8xf32>
+  zero.release %w : tensor<16xf32>
+  // expected-error @below {{gathers chunks over other axes than they were cut over, [1]}}
+  %v = zero.all_gather %c on @hsdp : (tensor<8xf32>) -> tensor<16xf32>
+  return %v : tensor<16xf32>
+}

@@ -118,6 +118,22 @@ def grid_sends_as_the_formula(runner, name, grid, stage):
             require(abs(got - expected) < 1, f"step {row['step']}: {kind} sends {got} bytes, formula {expected}")
 
 
+def all_axes_agree(runner, name, optimizer, grid, stage):
+    """State cut over both axes gives what state cut over one gives; chunks kept for the backward change no bit."""
+    ranks = grid[0] * grid[1]
+    key = (name, FORM, optimizer, ranks, stage, share(name, ranks))
+    flags = "--zero-grid", f"{grid[0]}x{grid[1]}", "--zero-shard", "all"
+    free, inner = runner.train(*key, *flags), runner.train(*key, *flags[:2])
+    same_bits(inner, free, f"with state cut over one axis and both of {flags[1]}")
+    most, fits = peak_of(free), 0
+    for part in BUDGETS:
+        _, run = runner.try_train(*key, *flags, "--memory", int(most * part))
+        if run is not None:
+            same_bits(free, run, f"with {int(most * part)} bytes")
+            fits += 1
+    require(fits, "fits no budget")
+
+
 def trace_shows_the_step(runner, name, ranks, stage):
     """Predicted and measured, each command of the plan once on each rank shown, in the plan's order."""
     stem = runner.tools.scratch / f"trace-{name}-n{ranks}-s{stage}"
@@ -161,5 +177,6 @@ def add_cases(cases, runner):
         for grid in ((2, 2), (2, 1), (1, 2)):
             for stage in STAGES:
                 where = f"{name} grid {grid[0]}x{grid[1]} stage {stage}"
+                cases.add(f"all axes {where}", all_axes_agree, runner, name, "adamw", grid, stage)
                 cases.add(f"grid {where}", grid_agrees, runner, name, "adamw", grid, stage)
                 cases.add(f"grid traffic {where}", grid_sends_as_the_formula, runner, name, grid, stage)

@@ -92,6 +92,8 @@ zeroOptions(ModuleOp module, const CompileOptions &options, int64_t memory) {
   zero::ZeroOptions result;
   zero::setScheduleMode(result, *mode);
   result.stage = options.stage.value_or(0);
+  result.shardAxes =
+      options.shardAll ? zero::ShardAxes::All : zero::ShardAxes::Inner;
   result.grid.assign(options.grid.begin(), options.grid.end());
   result.ranks = !options.grid.empty()
                      ? zero::kUnsetRanks

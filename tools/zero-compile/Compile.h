@@ -34,6 +34,8 @@ struct CompileOptions {
   std::optional<int64_t> stage, ranks;
   /// Shape of a grid instead of a number of ranks; empty: none.
   std::vector<int64_t> grid;
+  /// State is cut over all axes of the grid, not the last alone.
+  bool shardAll = false;
   /// Most bytes of a rank's device memory; absent: what `machine` has, no limit
   /// if that is empty.
   std::optional<int64_t> memoryBytes;

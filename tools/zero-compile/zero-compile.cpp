@@ -32,7 +32,8 @@ commands, arena sizes and machine code, for zero-run.
 
 namespace {
 struct Arguments {
-  std::string input, output, emit = "zplan", grid, memory, schedule;
+  std::string input, output, emit = "zplan", grid, shard = "inner", memory,
+                             schedule;
   CompileOptions compile;
 };
 } // namespace
@@ -62,6 +63,10 @@ static void readPlanFlags(Arguments &arguments) {
       throw FlagError("give --zero-grid or --ranks, not both");
     compile.grid = parseGrid(arguments.grid);
   }
+  if (arguments.shard != "inner" && arguments.shard != "all")
+    throw FlagError("--zero-shard '" + arguments.shard +
+                    "': expected inner or all");
+  compile.shardAll = arguments.shard == "all";
   if (!arguments.memory.empty()) {
     compile.memoryBytes = mlir::zero::parseByteSize(arguments.memory);
     if (!compile.memoryBytes || *compile.memoryBytes < 1)
@@ -88,6 +93,9 @@ static std::optional<Arguments> parse(int argc, char **argv) {
   flags.text("--machine", &arguments.compile.machine, "NAME",
              "the machine to plan for, a preset or a .json file; also gives "
              "the budget unless --memory does (default this-cpu, no budget)");
+  flags.text("--zero-shard", &arguments.shard, "AXES",
+             "inner (default) or all: the axes of a grid of two that the state "
+             "is cut over");
   flags.text("--zero-schedule", &arguments.schedule, "WHAT",
              "none, prefetch, keep, reorder, bucket or joint (default joint, "
              "or as the module is)");

@@ -34,6 +34,8 @@ static cl::extrahelp shortForms(
     "  --zero-stage=<0..3>  - Partition at this ZeRO stage\n"
     "  --zero-ranks=<n>     - Number of ranks\n"
     "  --zero-grid=<shape>  - Shape of the grid, such as 8 or 4x8\n"
+    "  --zero-shard=<axes>  - State cut over the last axis of a grid of two "
+    "(inner) or over both (all)\n"
     "  --zero-bucket-bytes=<n> - Largest bucket; 0 for no limit\n"
     "  --zero-memory=<size> - Memory budget of one rank, such as "
     "80GiB\n"
@@ -58,7 +60,7 @@ private:
 
   std::deque<std::string> storage;
   SmallVector<char *> arguments;
-  std::string options, stage, schedule;
+  std::string options, stage, schedule, shard;
   bool valuesAreRead = true;
   int stageIndex = -1;
 };
@@ -99,10 +101,10 @@ std::string ShortForms::readGrid(StringRef text) {
 /// Takes one flag if it is ours; its value may be the next argument.
 bool ShortForms::take(StringRef flag, ArrayRef<char *> &rest) {
   static const std::pair<StringRef, StringRef> names[] = {
-      {"zero-stage", "stage"},      {"zero-ranks", "ranks"},
-      {"zero-grid", "grid"},        {"zero-bucket-bytes", "bucket-bytes"},
-      {"zero-memory", "memory"},    {"zero-machine", "machine"},
-      {"zero-schedule", "schedule"}};
+      {"zero-stage", "stage"},       {"zero-ranks", "ranks"},
+      {"zero-grid", "grid"},         {"zero-bucket-bytes", "bucket-bytes"},
+      {"zero-memory", "memory"},     {"zero-machine", "machine"},
+      {"zero-schedule", "schedule"}, {"zero-shard", "shard"}};
   StringRef body = flag;
   if (!body.consume_front("-"))
     return false;
@@ -127,6 +129,8 @@ bool ShortForms::take(StringRef flag, ArrayRef<char *> &rest) {
     text = readMemory(text);
   if (name == "zero-schedule")
     schedule = text;
+  if (name == "zero-shard")
+    shard = text;
   if (name == "zero-stage") {
     stage = text;
     if (stageIndex < 0) {
@@ -154,14 +158,19 @@ bool ShortForms::read(int argc, char **argv) {
     return false;
   }
   if (!options.empty() && stageIndex < 0) {
-    errs() << "zero-opt: --zero-ranks, --zero-grid, --zero-bucket-bytes, "
-              "--zero-memory, --zero-machine and --zero-schedule go with "
+    errs() << "zero-opt: --zero-ranks, --zero-grid, --zero-shard, "
+              "--zero-bucket-bytes, --zero-memory, --zero-machine and "
+              "--zero-schedule go with "
               "--zero-stage=<0..3>, which is missing\n";
     return false;
   }
   if (!schedule.empty() && !mlir::zero::parseScheduleMode(schedule)) {
     errs() << "zero-opt: --zero-schedule=" << schedule
            << ": expects none, prefetch, keep, reorder, bucket or joint\n";
+    return false;
+  }
+  if (!shard.empty() && shard != "inner" && shard != "all") {
+    errs() << "zero-opt: --zero-shard=" << shard << ": expects inner or all\n";
     return false;
   }
   return valuesAreRead;

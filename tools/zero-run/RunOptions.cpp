@@ -30,7 +30,7 @@ an .mlir step or an ONNX model is compiled first. The data is a safetensors or
 namespace {
 /// Texts that become typed options after parsing.
 struct RawOptions {
-  std::string betas, grid, backend = "host";
+  std::string betas, grid, shard = "inner", backend = "host";
   std::vector<std::string> dims;
   std::optional<double> learningRate;
   std::optional<int64_t> seed, accumulate;
@@ -41,7 +41,8 @@ static const char *const compileFlagNames[] = {
     "--loss",         "--optimizer", "--momentum", "--betas", "--epsilon",
     "--weight-decay", "--nesterov",  "--dim",      "--train", "--freeze"};
 /// These also change a step that is made already, but not a plan.
-static const char *const planFlagNames[] = {"--zero-grid", "--zero-schedule"};
+static const char *const planFlagNames[] = {"--zero-grid", "--zero-shard",
+                                            "--zero-schedule"};
 static const char *const scheduleNames[] = {"none",    "prefetch", "keep",
                                             "reorder", "bucket",   "joint"};
 
@@ -53,6 +54,9 @@ static void addCompileFlags(Flags &flags, RunOptions &options,
                 "ZeRO stage 0 to 3 (default 0, or the plan's)");
   flags.text("--zero-grid", &raw.grid, "RxS",
              "ranks as a grid: R replicas of S shards each");
+  flags.text("--zero-shard", &raw.shard, "AXES",
+             "inner (default) or all: the axes of a grid of two that the state "
+             "is cut over");
   flags.text("--zero-schedule", &options.schedule, "WHAT",
              "none, prefetch, keep, reorder, bucket or joint (default joint)");
   flags.text("--memory", &options.memory, "SIZE",
@@ -252,6 +256,9 @@ std::optional<RunOptions> zero_tools::parseRunOptions(int argc, char **argv) {
   parseDims(raw.dims, options.dims);
   if (flags.given("--zero-grid"))
     parseGrid(raw.grid, options);
+  if (raw.shard != "inner" && raw.shard != "all")
+    throw FlagError("--zero-shard '" + raw.shard + "': expected inner or all");
+  options.shardAll = raw.shard == "all";
   checkSchedule(options.schedule);
   options.compileFlags = givenOf(flags, compileFlagNames);
   checkPlan(options, flags);

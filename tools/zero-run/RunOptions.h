@@ -31,6 +31,8 @@ struct RunOptions {
   std::optional<int64_t> ranks, stage;
   /// Shape of a grid whose product is `ranks`; empty: none.
   std::vector<int64_t> grid;
+  /// State is cut over all axes of it, not the last alone.
+  bool shardAll = false;
   /// Device memory of a rank ("24GiB"), the machine whose times decide (a
   /// preset or a .json file) and what is scheduled; empty: not said.
   std::string memory, machine, schedule;

@@ -49,14 +49,9 @@ static void plainRow(const char *name, double first) {
   std::printf("  %-20s %12.0f\n", name, first);
 }
 
-/// Ranks that hold one part each of a sharded tensor.
-static double shardsOf(const zrt_program_info &info) {
-  return info.grid[info.num_axes - 1];
-}
-
 static void printState(const zrt_program_info &info, const ModelBytes &model,
                        const zrt::StepMetrics &metrics) {
-  double part = 1 / shardsOf(info);
+  double part = 1.0 / info.shards;
   double parameters =
       (model.trained + model.frozen) * (info.stage >= 3 ? part : 1);
   double gradients = model.trained * (info.stage >= 2 ? part : 1);
@@ -77,7 +72,7 @@ static void printTraffic(const zrt_program_info &info, const ModelBytes &model,
                          const zrt::StepMetrics &metrics) {
   // Hybrid sharding: gathers and scatters among shards, the rest among
   // replicas.
-  double ranks = info.ranks, shards = shardsOf(info);
+  double ranks = info.ranks, shards = info.shards;
   double share = model.trained * (shards - 1) / shards;
   double replicas = info.stage == 0 ? ranks : ranks / shards;
   double reduced = info.stage == 0 ? model.trained : model.trained / shards;

@@ -114,6 +114,7 @@ static std::string compileModel(const RunOptions &options,
   compile.stage = options.stage;
   compile.ranks = options.ranks;
   compile.grid = options.grid;
+  compile.shardAll = options.shardAll;
   compile.memoryBytes = budgetOf(options);
   compile.machine = options.machine;
   if (!options.schedule.empty())

@@ -82,6 +82,9 @@ struct StepTask {
   /// the earlier one's buffers are kept until this one's last use. The i-th
   /// written buffer here stands for the i-th there. -1 if none.
   int32_t repeats = -1;
+  /// A compute task that only `serves`, a repeated gather, needs: where that is
+  /// dropped, this is not run either. -1 if none.
+  int32_t serves = -1;
   int32_t unit = -1; ///< layer; buckets of one unit are preferred
   /// Only tasks of one class, kind and channel may share a bucket: element
   /// type, grid axes, reduction.
@@ -113,7 +116,8 @@ struct Schedule {
   /// Tasks that are issued as one with the first of each list. Members share
   /// kind and channel. Tasks in no list stand alone.
   std::vector<std::vector<int32_t>> buckets;
-  /// Repeated gathers that are dropped; see StepTask::repeats.
+  /// Repeated gathers that are dropped; see StepTask::repeats. Tasks that only
+  /// serve them are not in `steps`.
   std::vector<int32_t> dropped;
 };
 
@@ -133,6 +137,11 @@ struct SimulatedStep {
   std::vector<TaskTiming> tasks;
   std::vector<int64_t> liveBytes; ///< by step of the program
 };
+
+/// By task, whether it is not run once the gathers `dropped` are gone: those,
+/// and the tasks that only serve them.
+std::vector<bool> omittedTasks(const StepGraph &graph,
+                               llvm::ArrayRef<int32_t> dropped);
 
 /// By buffer, the one that stands for it once the gathers `dropped` are gone.
 std::vector<int32_t> keptBuffers(const StepGraph &graph,

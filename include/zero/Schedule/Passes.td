@@ -63,7 +63,9 @@ def ZeroKeepGatheredPass : Schedule_Pass<"zero-keep-gathered"> {
     Drops gathers of the backward pass: its uses see what the forward pass has
     gathered, which is released after the last of them. Which ones is decided by
     the time that is saved for the memory that is held. Needs no other pass; the
-    collectives that stay are not begun earlier.
+    collectives that stay are not begun earlier. Where the state is cut over both
+    axes of a grid, a chunk over the last axis may stay instead of the whole
+    (`zero.reshard`), and the second gather is then over that axis.
 
     ```mlir
     %w = zero.all_gather %s ...

@@ -27,6 +27,10 @@ constexpr int64_t kDefaultRanks = 8;
 /// A number of ranks that nobody has asked for.
 constexpr int64_t kUnsetRanks = -1;
 
+/// Axes of a grid of two that the state is cut over: the last (hybrid sharding)
+/// or both.
+enum class ShardAxes { Inner, All };
+
 #define GEN_PASS_DECL
 #include "zero/Transforms/Passes.h.inc"
 

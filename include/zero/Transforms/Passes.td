@@ -100,7 +100,10 @@ def ZeroPartitionPass : Pass<"zero-partition", "::mlir::ModuleOp"> {
     On a grid of two axes, replicas by shards (hybrid sharding), the state is
     cut over the last axis, each replica of it holding the whole: gathers and
     `reduce_scatter` are over that axis, and an `all_reduce` of the own chunk
-    over the other one follows. Stage 0 reduces over both at once.
+    over the other one follows. Stage 0 reduces over both at once. With
+    `shard-axes=all` the state is cut over both axes, as on a grid of one axis,
+    and a gathered parameter may be resharded to the last axis between forward
+    and backward (`zero-keep-gathered`).
 
     | stage | gradients | states | parameters |
     |---|---|---|---|
@@ -139,7 +142,14 @@ def ZeroPartitionPass : Pass<"zero-partition", "::mlir::ModuleOp"> {
     Option<"stage", "stage", "int64_t", "3", "ZeRO stage, 0 to 3">,
     Option<"keepAdjacent", "keep-adjacent", "bool", "true",
       "Stage 3: keep a unit gathered from its last use in forward to its first "
-      "in backward where no other unit is used in between">];
+      "in backward where no other unit is used in between">,
+    Option<"shardAxes", "shard-axes", "::mlir::zero::ShardAxes",
+      "::mlir::zero::ShardAxes::Inner",
+      "Axes of a grid of two that the state is cut over",
+      [{::llvm::cl::values(
+        clEnumValN(::mlir::zero::ShardAxes::Inner, "inner",
+          "the last; a copy for each place on the first"),
+        clEnumValN(::mlir::zero::ShardAxes::All, "all", "both"))}]>];
   let dependentDialects = ["::mlir::zero::ZeroDialect",
     "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
   let statistics = [

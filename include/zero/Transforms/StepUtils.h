@@ -24,8 +24,12 @@ SetVector<Value> getUsedValues(Operation *op);
 /// The op of `block` that is, or contains, `op`; null where there is none.
 Operation *getAncestorIn(Block *block, Operation *op);
 
-/// Whether `op` gathers parameters at rest, as opposed to updated chunks.
+/// Whether `op` gathers parameters at rest, or chunks of them that a
+/// `zero.reshard` has kept, as opposed to updated chunks.
 bool gathersState(Operation *op);
+
+/// What a gathered or resharded value was gathered from at first.
+Value getStateBehind(Value value);
 
 /// Bytes of the whole tensors that a collective moves.
 int64_t getWholeBytes(Operation *collective);

@@ -158,9 +158,10 @@ typedef struct zrt_program_info {
   uint64_t window_bytes; ///< most gathered parameters alive at once
   uint32_t num_streams;  ///< stream 0 is compute
   /// Shape of the grid, row-major; `num_axes` entries. State is sharded over
-  /// the last axis and replicated over the others.
+  /// the last axis and replicated over the others, or sharded over all.
   const uint32_t *grid;
   uint32_t num_axes;
+  uint32_t shards; ///< parts of sharded state; rank r holds part r % shards
   double planned_step_ms;     ///< as simulated; -1 if not
   int64_t budget_bytes;       ///< device memory it was planned for; -1: any
   uint64_t lower_bound_bytes; ///< most bytes alive at once in the device arena

@@ -294,3 +294,21 @@ plan.program @p ranks(8) grid [2, 4] {
   // expected-error @+1 {{has chunks of 2 elements, which do not cover 16 on 2 ranks}}
   plan.reduce_scatter %0 -> %0 elements [16] chunks [2] axes [0] : memref<16xf32> -> memref<16xf32>
 }
+
+// -----
+
+plan.program @p ranks(8) grid [2, 4] {
+  %dev = plan.arena device bytes(64)
+  %0 = plan.buffer %dev[0] activation : memref<16xf32>
+  // expected-error @+1 {{has 2 shards; expects 4, the last axis of the grid, or all 8 ranks}}
+  %1 = plan.view %0[0] rank_stride(2) shards(2) : memref<16xf32> to memref<2xf32>
+}
+
+// -----
+
+plan.program @p ranks(8) grid [2, 4] {
+  %dev = plan.arena device bytes(64)
+  %0 = plan.buffer %dev[0] parameter : memref<2xf32>
+  // expected-error @+1 {{has 2 shards; expects 4, the last axis of the grid, or all 8 ranks}}
+  plan.parameter "w" %0 trained shape [4] shards(2) : memref<2xf32>
+}

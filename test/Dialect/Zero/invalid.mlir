@@ -256,7 +256,7 @@ func.func @f(%x: !zero.sharded<10xf32, @dp, dim = 0>) {
 // -----
 
 func.func @f(%x: tensor<10xf32>) {
-  // expected-error @below {{expects results of zero.all_gather or zero.wait, got another value of type 'tensor<10xf32>'}}
+  // expected-error @below {{expects results of zero.all_gather, zero.wait or zero.reshard, got another value of type 'tensor<10xf32>'}}
   zero.release %x : tensor<10xf32>
   return
 }
@@ -266,5 +266,14 @@ func.func @f(%x: tensor<10xf32>) {
 func.func @f() {
   // expected-error @below {{expects at least one gathered value}}
   "zero.release"() : () -> ()
+  return
+}
+
+// -----
+
+shard.grid @hsdp(shape = 2x4)
+func.func @f(%x: tensor<10xf32>) {
+  // expected-error @below {{expects 'tensor<3xf32>' as the part of 'tensor<10xf32>' on one of 4 ranks, got 'tensor<2xf32>'}}
+  %y = zero.reshard %x on @hsdp axes [1] : (tensor<10xf32>) -> tensor<2xf32>
   return
 }

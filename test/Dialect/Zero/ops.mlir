@@ -75,3 +75,12 @@ func.func @memory() {
   %e = zero.wait %f : !zero.future<!zero.sharded<10x8xbf16, @hsdp, axes = [1], dim = 1, mem = disk>>
   return
 }
+
+// CHECK-LABEL: func.func @chunks
+func.func @chunks(%w: tensor<10x8xf32>, %b: tensor<8xf32>) -> tensor<10x8xf32> {
+  // CHECK: %[[C:.*]]:2 = zero.reshard %{{.*}}, %{{.*}} on @hsdp axes [1] : (tensor<10x8xf32>, tensor<8xf32>) -> (tensor<3x8xf32>, tensor<2xf32>)
+  %c:2 = zero.reshard %w, %b on @hsdp axes [1] : (tensor<10x8xf32>, tensor<8xf32>) -> (tensor<3x8xf32>, tensor<2xf32>)
+  // CHECK: zero.all_gather %[[C]]#0 on @hsdp axes [1]
+  %v = zero.all_gather %c#0 on @hsdp axes [1] : (tensor<3x8xf32>) -> tensor<10x8xf32>
+  return %v : tensor<10x8xf32>
+}

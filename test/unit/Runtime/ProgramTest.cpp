@@ -299,6 +299,12 @@ TEST(Program, ParametersInputsOutputs) {
   EXPECT_EQ(
       errorAfter([](fb::ProgramT &p) { p.parameters[0]->chunk_rows = 1; }),
       "parameter w: 1 rows on each of 2 ranks do not hold its 3 rows");
+  EXPECT_EQ(errorAfter([](fb::ProgramT &p) { p.parameters[0]->shards = 3; }),
+            "parameter w: has 3 shards; expected 2, the grid's last axis, or "
+            "all 2 ranks");
+  EXPECT_EQ(errorAfter([](fb::ProgramT &p) { p.buffers[0]->shards = 3; }),
+            "buffer x: has 3 shards; expected 2, the grid's last axis, or all "
+            "2 ranks");
   EXPECT_EQ(
       errorAfter([](fb::ProgramT &p) { p.parameters[0]->chunk_rows = 3; }),
       "parameter w: needs 24 bytes but its buffer w has 16");
@@ -444,6 +450,12 @@ TEST(Program, Grids) {
               p.grid = {2, 1};
             }),
             "parameter w: 2 rows on each of 1 ranks do not hold its 3 rows");
+  // Sharded over all axes, they do.
+  EXPECT_EQ(errorAfter([](fb::ProgramT &p) {
+              p.grid = {2, 1};
+              p.parameters[0]->shards = 2;
+            }),
+            "");
   EXPECT_EQ(errorAfter([](fb::ProgramT &p) { p.commands[0]->axes = {1}; }),
             "command 0 (all_gather): axis 1 does not exist: the grid has 1");
   EXPECT_EQ(errorAfter([](fb::ProgramT &p) {

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ScheduleGraphs.h"
+#include "zero/Schedule/Scheduler.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -291,6 +292,44 @@ TEST(SchedulerCheck, Dropped) {
   b.graph.tasks[2].writes.push_back(s.z);
   EXPECT_THAT(checkSchedule(b.graph, {{}, {}, {2}}),
               HasSubstr("writes other buffers than task 0"));
+}
+
+/// What only a dropped gather needs is dropped with it.
+TEST(SchedulerCheck, ServingTasks) {
+  StepBuilder b;
+  b.graph.channels = {"compute", "all_gather"};
+  int32_t shard = b.buffer(1, MemoryKind::Parameter, true);
+  int32_t whole = b.buffer(100, MemoryKind::Gathered);
+  int32_t chunk = b.buffer(25, MemoryKind::Gathered);
+  int32_t again = b.buffer(100, MemoryKind::Gathered);
+  int32_t x = b.buffer(10, MemoryKind::Activation);
+  b.task(TaskKind::AllGather, 1, 8, {shard}, {whole});
+  b.run(3, {whole}, {x});
+  b.run(1, {whole}, {chunk});
+  b.task(TaskKind::AllGather, 1, 2, {chunk}, {again});
+  b.run(5, {again, x}, {x});
+  b.graph.tasks[3].repeats = 0;
+  b.graph.tasks[2].serves = 3;
+  std::vector<ScheduleStep> all = {{kStart, 0}, {kWait, 0},  {kRun, 1},
+                                   {kRun, 2},   {kStart, 3}, {kWait, 3},
+                                   {kRun, 4}};
+  EXPECT_EQ(checkSchedule(b.graph, {all, {}, {}}), "");
+  EXPECT_EQ(simulate(b.graph, {all, {}, {}}).seconds, 8 + 3 + 1 + 2 + 5);
+  EXPECT_THAT(checkSchedule(b.graph, {all, {}, {3}}),
+              HasSubstr("task 2 is dropped and must not run"));
+  std::vector<ScheduleStep> rest = {
+      {kStart, 0}, {kWait, 0}, {kRun, 1}, {kRun, 4}};
+  EXPECT_EQ(checkSchedule(b.graph, {rest, {}, {3}}), "");
+  EXPECT_THAT(checkSchedule(b.graph, {rest, {}, {}}),
+              HasSubstr("not as task 3 wrote it"));
+  // The scheduler keeps the whole, or the chunk where none may be dropped.
+  ScheduleResult result = scheduleStep(b.graph, {});
+  EXPECT_EQ(result.simulated.seconds, 8 + 3 + 5);
+  EXPECT_EQ(checkSchedule(b.graph, result.schedule), "");
+  SchedulerOptions chunks;
+  chunks.keepGathered = false;
+  result = scheduleStep(b.graph, chunks);
+  EXPECT_EQ(result.simulated.seconds, 8 + 3 + 1 + 2 + 5);
 }
 
 TEST(SchedulerCheck, LabelsAreNamed) {

@@ -63,10 +63,12 @@ TEST(RunOptions, ReadsASchedule) {
   EXPECT_EQ(options->schedule, "prefetch");
   EXPECT_EQ(options->grid, (std::vector<int64_t>{2, 4}));
   EXPECT_EQ(options->ranks, 8);
+  EXPECT_FALSE(options->shardAll);
   EXPECT_EQ(options->trace, "t");
   EXPECT_EQ(options->report, "r");
   options = parse({"s.mlir", "--data", "d", "--zero-grid=8", "--ranks", "8",
-                   "--zero-schedule", "none"});
+                   "--zero-schedule", "none", "--zero-shard", "all"});
+  EXPECT_TRUE(options->shardAll);
   EXPECT_EQ(options->grid, std::vector<int64_t>{8});
   EXPECT_EQ(
       errorOf({"s.zplan", "--data", "d", "--memory", "1", "--machine", "h100"}),
@@ -121,9 +123,12 @@ TEST(RunOptions, MistakesAreOneLine) {
       {{"m.onnx", "--data", "d", "--zero-schedule", "best"},
        "--zero-schedule 'best': expected none, prefetch, keep, reorder, bucket "
        "or joint"},
+      {{"m.onnx", "--data", "d", "--zero-shard", "outer"},
+       "--zero-shard 'outer': expected inner or all"},
       {{"s.zplan", "--data", "d", "--loss", "mse", "--zero-grid", "2",
-        "--zero-schedule", "none"},
-       "--loss, --zero-grid, --zero-schedule: s.zplan has this decided "
+        "--zero-shard", "all", "--zero-schedule", "none"},
+       "--loss, --zero-grid, --zero-shard, --zero-schedule: s.zplan has this "
+       "decided "
        "already; "
        "give the flag to zero-compile or zero-import"},
       {{"m.onnx", "--zero-stage", "4"},
