@@ -156,9 +156,10 @@ TEST(RunTimeline, Measured) {
   EXPECT_EQ(timeline.source, "measured");
   checkFacts(timeline);
   EXPECT_EQ(timeline.spans.size(), 4u * ranks);
-  EXPECT_EQ(timeline.stepSeconds * 1e3, running.session.counters().step_ms);
-  EXPECT_EQ(timeline.exposedSeconds * 1e3,
-            running.session.counters().exposed_comm_ms);
+  EXPECT_DOUBLE_EQ(timeline.stepSeconds * 1e3,
+                   running.session.counters().step_ms);
+  EXPECT_DOUBLE_EQ(timeline.exposedSeconds * 1e3,
+                   running.session.counters().exposed_comm_ms);
   double exposed = 0;
   for (const auto &span : timeline.spans) {
     exposed += span.exposed / ranks;
