@@ -205,8 +205,7 @@ static RankGroup groupOf(plan::CollectiveOpInterface collective,
   return cost.group(program.getGroupSize(axes), stride);
 }
 
-/// Bytes of the whole tensors.
-static int64_t wholeBytes(plan::CollectiveOpInterface collective) {
+int64_t mlir::zero::getWholeBytes(plan::CollectiveOpInterface collective) {
   int64_t bytes = 0;
   for (auto [source, elements] : llvm::zip_equal(collective.getSourceBuffers(),
                                                  collective.getWholeElements()))
@@ -219,7 +218,7 @@ int64_t mlir::zero::getSentBytes(plan::CommandOpInterface command) {
   if (!collective)
     return 0;
   auto program = cast<plan::ProgramOp>(command->getParentOp());
-  return ringBytes(getCommandKind(command), wholeBytes(collective),
+  return ringBytes(getCommandKind(command), getWholeBytes(collective),
                    program.getGroupSize(collective.getSpannedAxes()));
 }
 
@@ -227,7 +226,7 @@ double mlir::zero::predictSeconds(plan::CommandOpInterface command,
                                   const CostModel &cost) {
   TaskKind kind = getCommandKind(command);
   if (auto collective = dyn_cast<plan::CollectiveOpInterface>(*command))
-    return cost.collective(kind, wholeBytes(collective),
+    return cost.collective(kind, getWholeBytes(collective),
                            groupOf(collective, cost));
   if (auto copy = dyn_cast<plan::CopyOp>(*command);
       copy && kind != TaskKind::Compute)

@@ -134,16 +134,6 @@ static LogicalResult planProbe(ModuleOp module, int64_t stage, int64_t ranks) {
   return passes.run(module);
 }
 
-static int64_t wholeBytes(plan::CollectiveOpInterface collective) {
-  int64_t bytes = 0;
-  for (auto [source, elements] : llvm::zip_equal(collective.getSourceBuffers(),
-                                                 collective.getWholeElements()))
-    bytes +=
-        elements *
-        plan::elementBytes(cast<ShapedType>(source.getType()).getElementType());
-  return bytes;
-}
-
 /// What the commands have to do, in the order of the file.
 static std::vector<ProbeSample> describeCommands(plan::ProgramOp program) {
   std::vector<ProbeSample> samples;
@@ -154,7 +144,7 @@ static std::vector<ProbeSample> describeCommands(plan::ProgramOp program) {
     ProbeSample sample;
     sample.kind = getCommandKind(command);
     if (auto collective = dyn_cast<plan::CollectiveOpInterface>(op))
-      sample.wholeBytes = wholeBytes(collective);
+      sample.wholeBytes = getWholeBytes(collective);
     else
       sample.work = getCommandWork(command);
     samples.push_back(sample);

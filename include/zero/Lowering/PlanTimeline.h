@@ -32,6 +32,9 @@ std::string getCommandLabel(plan::CommandOpInterface command);
 /// What channel `command` is work for: Compute, a collective or a copy.
 TaskKind getCommandKind(plan::CommandOpInterface command);
 
+/// Bytes of the whole tensors of `collective`, padding not counted.
+int64_t getWholeBytes(plan::CollectiveOpInterface collective);
+
 /// What one rank sends for `command` in the ring model.
 int64_t getSentBytes(plan::CommandOpInterface command);
 
@@ -43,9 +46,9 @@ double predictSeconds(plan::CommandOpInterface command, const CostModel &cost);
 /// compute comes to another command. Deterministic.
 Timeline predictTimeline(plan::ProgramOp program, const CostModel &cost);
 
-/// Why the device arena of `program` is larger than `budget` bytes, in one line:
-/// how many bytes are missing, the largest tensors alive at the peak, and what
-/// would help.
+/// Why the device arena of `program` is larger than `budget` bytes, in one
+/// line: how many bytes are missing, the largest tensors alive at the peak, and
+/// what would help.
 std::string describeMissingMemory(plan::ProgramOp program, int64_t budget);
 
 } // namespace mlir::zero
