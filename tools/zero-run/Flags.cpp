@@ -108,6 +108,14 @@ bool Flags::given(const std::string &name) const {
   });
 }
 
+std::set<std::string> Flags::givenNames() const {
+  std::set<std::string> names;
+  for (const Flag &flag : flags)
+    if (flag.given)
+      names.insert(flag.name);
+  return names;
+}
+
 std::optional<std::vector<std::string>> Flags::parse(int argc, char **argv) {
   std::vector<std::string> others;
   for (Flag &flag : flags)

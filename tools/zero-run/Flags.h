@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -55,6 +56,8 @@ public:
 
   /// True when the flag was on the command line.
   bool given(const std::string &name) const;
+  /// All that were.
+  std::set<std::string> givenNames() const;
 
 private:
   struct Flag {

@@ -15,6 +15,8 @@
 #include "Flags.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 
 using namespace zero_tools;
 
@@ -33,18 +35,64 @@ struct RawOptions {
   std::string betas, grid, shard = "inner", backend = "host";
   std::vector<std::string> dims;
   std::optional<double> learningRate;
-  std::optional<int64_t> seed, accumulate;
+  std::optional<int64_t> seed;
+  std::string lossScale, lrSchedule, shardSize;
+  std::vector<std::string> groups;
 };
 } // namespace
 
-static const char *const compileFlagNames[] = {
-    "--loss",         "--optimizer", "--momentum", "--betas", "--epsilon",
-    "--weight-decay", "--nesterov",  "--dim",      "--train", "--freeze"};
+static const char *const compileFlagNames[] = {"--loss",
+                                               "--optimizer",
+                                               "--momentum",
+                                               "--betas",
+                                               "--epsilon",
+                                               "--weight-decay",
+                                               "--nesterov",
+                                               "--dim",
+                                               "--train",
+                                               "--freeze",
+                                               "--clip",
+                                               "--clip-value",
+                                               "--precision",
+                                               "--reduce-type",
+                                               "--loss-scale",
+                                               "--loss-scale-window",
+                                               "--loss-scale-hysteresis",
+                                               "--loss-scale-min",
+                                               "--initial-scale-power",
+                                               "--lr-schedule",
+                                               "--no-decay",
+                                               "--group"};
 /// These also change a step that is made already, but not a plan.
 static const char *const planFlagNames[] = {"--zero-grid", "--zero-shard",
-                                            "--zero-schedule"};
-static const char *const scheduleNames[] = {"none",    "prefetch", "keep",
-                                            "reorder", "bucket",   "joint"};
+                                            "--zero-schedule", "--remat"};
+/// Read, but nothing acts on them yet.
+static const char *const laterFlagNames[] = {"--config",
+                                             "--explain-config",
+                                             "--accumulate",
+                                             "--clip",
+                                             "--clip-value",
+                                             "--precision",
+                                             "--reduce-type",
+                                             "--loss-scale",
+                                             "--loss-scale-window",
+                                             "--loss-scale-hysteresis",
+                                             "--loss-scale-min",
+                                             "--initial-scale-power",
+                                             "--lr-schedule",
+                                             "--no-decay",
+                                             "--group",
+                                             "--remat",
+                                             "--checkpoint",
+                                             "--checkpoint-every",
+                                             "--keep",
+                                             "--resume",
+                                             "--save-hf",
+                                             "--shard-size",
+                                             "--log",
+                                             "--log-dir",
+                                             "--metric-names",
+                                             "--check-finite"};
 
 static void addCompileFlags(Flags &flags, RunOptions &options,
                             RawOptions &raw) {
@@ -85,6 +133,63 @@ static void addCompileFlags(Flags &flags, RunOptions &options,
              "do not train the ONNX initializers of that name");
 }
 
+/// How the step computes, beyond its loss and optimizer.
+static void addStepFlags(Flags &flags, RunOptions &options, RawOptions &raw) {
+  flags.integer("--accumulate", &options.accumulate, 1, 1 << 20, "A",
+                "micro-batches of a step (default 1, or the plan's)");
+  flags.number("--clip", &options.clipNorm, 0, "NORM",
+               "clip gradients to this global norm (default 0: not)");
+  flags.number("--clip-value", &options.clipValue, 0, "V",
+               "clip each element of gradients to [-V, V] (default 0: not)");
+  flags.text("--precision", &options.precision, "TYPE",
+             "of compute: f32 (default), bf16 or fp16, with f32 masters");
+  flags.text("--reduce-type", &options.reduceType, "TYPE",
+             "gradients are reduced in f32 (default), bf16 or fp16");
+  flags.text("--loss-scale", &raw.lossScale, "S",
+             "dynamic (default with fp16) or a fixed number");
+  flags.integer("--loss-scale-window", &options.lossScale.window, 1, INT64_MAX,
+                "N", "clean steps before the scale doubles (default 1000)");
+  flags.integer("--loss-scale-hysteresis", &options.lossScale.hysteresis, 1,
+                INT64_MAX, "N",
+                "overflows before the scale halves (default 2)");
+  flags.number("--loss-scale-min", &options.lossScale.min, 0, "S",
+               "the least scale (default 1)");
+  flags.integer("--initial-scale-power", &options.lossScale.initialPower, 0,
+                126, "N", "the first scale is 2^N (default 16)");
+  flags.text("--lr-schedule", &raw.lrSchedule, "KIND:K=V,...",
+             "the learning rate by step, like cosine:warmup=100,total=1000");
+  flags.list("--no-decay", &options.noDecay, "PATTERN",
+             "no weight decay for these parameters; auto: biases and norms");
+  flags.list("--group", &raw.groups, "PATTERN:lr=L,weight-decay=W",
+             "other values for these parameters");
+  flags.text("--remat", &options.remat, "WHAT",
+             "recompute activations: none (default), selective, full or auto");
+}
+
+static void addSaveFlags(Flags &flags, RunOptions &options, RawOptions &raw) {
+  flags.text("--checkpoint", &options.checkpoint, "DIR",
+             "folder of checkpoints");
+  flags.integer("--checkpoint-every", &options.checkpointEvery, 1, INT64_MAX,
+                "K", "steps between checkpoints (default: the last step only)");
+  flags.integer("--keep", &options.keepCheckpoints, 1, INT64_MAX, "K",
+                "only the newest K checkpoints stay (default: all)");
+  flags.text("--resume", &options.resume, "DIR",
+             "go on from the newest checkpoint in this folder, or this one");
+  flags.text("--save-hf", &options.saveHf, "DIR",
+             "write the trained weights in Hugging Face's form");
+  flags.text("--shard-size", &raw.shardSize, "SIZE",
+             "largest file of --save-hf, like 5GB (default)");
+}
+
+static void addLogFlags(Flags &flags, RunOptions &options) {
+  flags.text("--log", &options.log, "KIND", "csv or tensorboard");
+  flags.text("--log-dir", &options.logDir, "DIR", "where --log writes");
+  flags.text("--metric-names", &options.metricNames, "SYSTEM",
+             "names in --log: hf (default), deepspeed or torchtitan");
+  flags.toggle("--check-finite", &options.checkFinite,
+               "stop at the first NaN or infinity, and say where");
+}
+
 static void addRunFlags(Flags &flags, RunOptions &options, RawOptions &raw) {
   flags.text("--data", &options.data, "D", "the samples");
   flags.integer("--steps", &options.steps, 0, INT64_MAX, "K",
@@ -98,8 +203,6 @@ static void addRunFlags(Flags &flags, RunOptions &options, RawOptions &raw) {
   flags.integer("--seed", &raw.seed, 0, INT64_MAX, "S",
                 "accepted; nothing in a step is random yet");
   flags.text("--backend", &raw.backend, "host", "where it runs");
-  flags.integer("--accumulate", &raw.accumulate, 1, INT64_MAX, "A",
-                "micro-batches per step; only 1 yet");
   flags.integer("--threads", &options.threads, 1, 1024, "T",
                 "threads of library calls per rank (default 1)");
   flags.text("--metrics", &options.metrics, "M.jsonl",
@@ -114,11 +217,12 @@ static void addRunFlags(Flags &flags, RunOptions &options, RawOptions &raw) {
                "print memory and traffic of a rank beside the formulas");
 }
 
-static void addLaterFlags(Flags &flags) {
-  for (const char *name : {"--config", "--clip", "--checkpoint",
-                           "--checkpoint-every", "--resume", "--save-onnx"})
-    flags.unavailable(name, /*hasValue=*/true);
-  flags.unavailable("--explain-config", /*hasValue=*/false);
+static void addConfigFlags(Flags &flags, RunOptions &options) {
+  flags.text("--config", &options.config, "DS.json",
+             "a DeepSpeed config; flags go before what it says");
+  flags.toggle("--explain-config", &options.explainConfig,
+               "print what becomes of each key of --config, and end");
+  flags.unavailable("--save-onnx", /*hasValue=*/true);
 }
 
 static bool endsWith(const std::string &text, const std::string &end) {
@@ -174,12 +278,130 @@ static void parseGrid(const std::string &text, RunOptions &options) {
   options.ranks = ranks;
 }
 
-static void checkSchedule(const std::string &schedule) {
-  for (const char *name : scheduleNames)
-    if (schedule.empty() || schedule == name)
+/// "a, b or c".
+static std::string listed(const std::vector<const char *> &names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i)
+    text += (i == 0                  ? ""
+             : i + 1 == names.size() ? " or "
+                                     : ", ") +
+            std::string(names[i]);
+  return text;
+}
+
+/// A flag whose value is one of a few names.
+static void checkName(const std::string &flag, const std::string &value,
+                      const std::vector<const char *> &names) {
+  for (const char *name : names)
+    if (value.empty() || value == name)
       return;
-  throw FlagError("--zero-schedule '" + schedule +
-                  "': expected none, prefetch, keep, reorder, bucket or joint");
+  throw FlagError(flag + " '" + value + "': expected " + listed(names));
+}
+
+/// The text's number; throws FlagError with `where` in front.
+static double parseNumber(const std::string &where, const std::string &text) {
+  char *end = nullptr;
+  double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end || !std::isfinite(value) || value < 0)
+    throw FlagError(where + " '" + text + "': expected a number of at least 0");
+  return value;
+}
+
+/// `k=v,k=v`, each key once.
+static std::map<std::string, std::string> parsePairs(const std::string &flag,
+                                                     const std::string &text,
+                                                     const std::string &pairs) {
+  std::map<std::string, std::string> values;
+  for (size_t at = 0; at <= pairs.size();) {
+    size_t end = std::min(pairs.find(',', at), pairs.size());
+    std::string pair = pairs.substr(at, end - at);
+    size_t equals = pair.find('=');
+    if (equals == pair.npos || equals == 0 || equals + 1 == pair.size())
+      throw FlagError(flag + " '" + text + "': expected KEY=VALUE, found '" +
+                      pair + "'");
+    if (!values.emplace(pair.substr(0, equals), pair.substr(equals + 1)).second)
+      throw FlagError(flag + " '" + text + "': " + pair.substr(0, equals) +
+                      " is given twice");
+    at = end + 1;
+  }
+  return values;
+}
+
+static ScheduleFlag parseSchedule(const std::string &text) {
+  size_t colon = text.find(':');
+  ScheduleFlag schedule;
+  schedule.kind = text.substr(0, colon);
+  if (colon != text.npos)
+    schedule.values = parsePairs("--lr-schedule", text, text.substr(colon + 1));
+  return schedule;
+}
+
+static GroupFlag parseGroup(const std::string &text) {
+  // The pattern may have colons of its own.
+  size_t colon = text.rfind(':');
+  if (colon == text.npos || colon == 0)
+    throw FlagError("--group '" + text +
+                    "': expected PATTERN:lr=L,weight-decay=W");
+  GroupFlag group;
+  group.pattern = text.substr(0, colon);
+  for (const auto &[key, value] :
+       parsePairs("--group", text, text.substr(colon + 1))) {
+    double number = parseNumber("--group '" + text + "': " + key, value);
+    if (key == "lr")
+      group.learningRate = number;
+    else if (key == "weight-decay")
+      group.weightDecay = number;
+    else
+      throw FlagError("--group '" + text + "': unknown '" + key +
+                      "', expected lr or weight-decay");
+  }
+  return group;
+}
+
+/// A size like 5GB or 2GiB.
+static int64_t parseSize(const std::string &flag, const std::string &text) {
+  static const std::pair<const char *, double> units[] = {
+      {"KiB", 1024.},
+      {"MiB", 1048576.},
+      {"GiB", 1073741824.},
+      {"TiB", 1099511627776.},
+      {"KB", 1e3},
+      {"MB", 1e6},
+      {"GB", 1e9},
+      {"TB", 1e12},
+      {"", 1}};
+  char *end = nullptr;
+  double number = std::strtod(text.c_str(), &end);
+  for (const auto &[name, factor] : units)
+    if (end != text.c_str() && name == std::string(end) &&
+        number * factor >= 1 && number * factor < 9e18)
+      return int64_t(number * factor);
+  throw FlagError(flag + " '" + text +
+                  "': expected a size like 5GB, 2GiB or 1048576");
+}
+
+static void parseStepTexts(RunOptions &options, const RawOptions &raw) {
+  if (raw.lossScale == "dynamic")
+    options.lossScale.scale = 0;
+  else if (!raw.lossScale.empty())
+    options.lossScale.scale = parseNumber("--loss-scale", raw.lossScale);
+  if (!raw.lrSchedule.empty())
+    options.lrSchedule = parseSchedule(raw.lrSchedule);
+  for (const std::string &group : raw.groups)
+    options.groups.push_back(parseGroup(group));
+  if (!raw.shardSize.empty())
+    options.shardBytes = parseSize("--shard-size", raw.shardSize);
+}
+
+static void checkNames(const RunOptions &options) {
+  checkName("--zero-schedule", options.schedule,
+            {"none", "prefetch", "keep", "reorder", "bucket", "joint"});
+  checkName("--precision", options.precision, {"f32", "bf16", "fp16"});
+  checkName("--reduce-type", options.reduceType, {"f32", "bf16", "fp16"});
+  checkName("--remat", options.remat, {"none", "selective", "full", "auto"});
+  checkName("--log", options.log, {"csv", "tensorboard"});
+  checkName("--metric-names", options.metricNames,
+            {"hf", "deepspeed", "torchtitan"});
 }
 
 /// The names among `names` that were given, in words.
@@ -211,9 +433,6 @@ static void check(const RunOptions &options, const RawOptions &raw) {
     throw FlagError("not available yet: --backend cuda");
   if (raw.backend != "host")
     throw FlagError("--backend '" + raw.backend + "': expected host");
-  if (raw.accumulate.value_or(1) != 1)
-    throw FlagError("not available yet: --accumulate " +
-                    std::to_string(*raw.accumulate));
   if (options.kind == ModelKind::Onnx && options.loss.empty())
     throw FlagError(options.model +
                     ": an ONNX model needs --loss to be trained");
@@ -221,6 +440,24 @@ static void check(const RunOptions &options, const RawOptions &raw) {
       (!options.dims.empty() || !options.train.empty() ||
        !options.freeze.empty()))
     throw FlagError("--dim, --train and --freeze are for ONNX models");
+  if (options.reduceType == "fp16" && options.precision != "fp16")
+    throw FlagError("--reduce-type fp16 is for --precision fp16");
+  if (options.lossScale.scale.value_or(0) > 0 &&
+      (options.lossScale.window || options.lossScale.hysteresis ||
+       options.lossScale.initialPower || options.lossScale.min))
+    throw FlagError("--loss-scale " + raw.lossScale +
+                    " is fixed; the other flags of the loss scale are for "
+                    "--loss-scale dynamic");
+  if (options.checkpoint.empty() &&
+      (options.checkpointEvery || options.keepCheckpoints))
+    throw FlagError("--checkpoint-every and --keep need --checkpoint");
+  if (options.shardBytes && options.saveHf.empty())
+    throw FlagError("--shard-size needs --save-hf");
+  if (options.log.empty() != options.logDir.empty())
+    throw FlagError(options.log.empty() ? "--log-dir needs --log"
+                                        : "--log needs --log-dir");
+  if (!options.metricNames.empty() && options.log.empty())
+    throw FlagError("--metric-names needs --log");
   bool isSgd = options.optimizer == "sgd";
   if (!options.optimizer.empty() && !isSgd &&
       (options.momentum || options.nesterov))
@@ -239,10 +476,14 @@ std::optional<RunOptions> zero_tools::parseRunOptions(int argc, char **argv) {
   Flags flags(usage);
   addRunFlags(flags, options, raw);
   addCompileFlags(flags, options, raw);
-  addLaterFlags(flags);
+  addStepFlags(flags, options, raw);
+  addSaveFlags(flags, options, raw);
+  addLogFlags(flags, options);
+  addConfigFlags(flags, options);
   auto models = flags.parse(argc, argv);
   if (!models)
     return std::nullopt;
+  options.given = flags.givenNames();
   if (models->size() != 1)
     throw FlagError(models->empty()
                         ? "no model: expected a .zplan, .mlir or .onnx file"
@@ -259,9 +500,13 @@ std::optional<RunOptions> zero_tools::parseRunOptions(int argc, char **argv) {
   if (raw.shard != "inner" && raw.shard != "all")
     throw FlagError("--zero-shard '" + raw.shard + "': expected inner or all");
   options.shardAll = raw.shard == "all";
-  checkSchedule(options.schedule);
+  checkNames(options);
+  parseStepTexts(options, raw);
   options.compileFlags = givenOf(flags, compileFlagNames);
   checkPlan(options, flags);
   check(options, raw);
+  for (const char *name : laterFlagNames)
+    if (flags.given(name))
+      throw FlagError(std::string("not available yet: ") + name);
   return options;
 }

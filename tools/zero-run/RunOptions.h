@@ -16,12 +16,36 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace zero_tools {
 
 enum class ModelKind { Plan, Mlir, Onnx };
+
+/// `--lr-schedule KIND:key=value,...`, as it was written; the training step
+/// checks kinds and keys.
+struct ScheduleFlag {
+  std::string kind;
+  std::map<std::string, std::string> values;
+};
+
+/// `--group PATTERN:lr=L,weight-decay=W`; what is absent is as for the others.
+struct GroupFlag {
+  std::string pattern;
+  std::optional<double> learningRate, weightDecay;
+};
+
+/// What is absent is DeepSpeed's default.
+struct LossScaleFlags {
+  /// 0: dynamic, as DeepSpeed has it.
+  std::optional<double> scale, min;
+  std::optional<int64_t> window, hysteresis, initialPower;
+  /// The scale may fall back at each overflow once it did (no flag; of a
+  /// DeepSpeed config).
+  bool consecutiveHysteresis = false;
+};
 
 struct RunOptions {
   std::string model;
@@ -42,6 +66,20 @@ struct RunOptions {
   bool nesterov = false;
   std::map<std::string, int64_t> dims;
   std::vector<std::string> train, freeze;
+  /// Micro-batches of a step.
+  std::optional<int64_t> accumulate;
+  /// Global norm, and bound of each element, that gradients are clipped to.
+  std::optional<double> clipNorm, clipValue;
+  /// "f32", "bf16" or "fp16", of compute and of reduced gradients; empty: not
+  /// said.
+  std::string precision, reduceType;
+  LossScaleFlags lossScale;
+  std::optional<ScheduleFlag> lrSchedule;
+  /// Patterns of parameters without weight decay; "auto": biases and norms.
+  std::vector<std::string> noDecay;
+  std::vector<GroupFlag> groups;
+  /// "none", "selective", "full" or "auto"; empty: not said.
+  std::string remat;
   /// The compiling flags that were given, in words.
   std::string compileFlags;
 
@@ -50,6 +88,27 @@ struct RunOptions {
   std::optional<int64_t> steps, batch, threads;
   double learningRate = 1e-3;
   bool summary = false;
+
+  // A DeepSpeed config, whose settings are those of flags that were not given.
+  std::string config;
+  bool explainConfig = false;
+
+  // Checkpoints. `keep`: how many; absent: all.
+  std::string checkpoint, resume;
+  std::optional<int64_t> checkpointEvery, keepCheckpoints;
+  /// A folder for weights in Hugging Face's form, in files of at most
+  /// `shardBytes` (default: their 5 GB).
+  std::string saveHf;
+  std::optional<int64_t> shardBytes;
+
+  // Logs. `log`: "csv", "tensorboard" or empty; `metricNames`: "hf",
+  // "deepspeed", "torchtitan" or empty, which is hf.
+  std::string log, logDir, metricNames;
+  /// Every result of every command is looked at for NaN and infinity.
+  bool checkFinite = false;
+
+  /// Names of the flags that were on the command line.
+  std::set<std::string> given;
 };
 
 /// Parses and checks the command line; nothing after --help. Throws FlagError.
