@@ -14,6 +14,7 @@
 
 #include "runtime/io/Files.h"
 #include "runtime/io/Json.h"
+#include "runtime/io/Tokens.h"
 
 using namespace zrt;
 
@@ -41,34 +42,45 @@ Dataset::Dataset(const std::string &path, std::vector<InputSpec> inputs,
   else
     openTensors(path, labelsFromTokens);
   if (numSamples < samplesPerStep)
-    throw IoError(path, "has " + std::to_string(numSamples) +
-                            " samples, one step over all ranks needs " +
+    throw IoError(path, "has " + std::to_string(numSamples) + " samples" +
+                            (tokens ? " (" + std::to_string(tokens->size()) +
+                                          " tokens; " + tokens->format() + ")"
+                                    : "") +
+                            ", one step over all ranks needs " +
                             std::to_string(samplesPerStep));
 }
 
 Dataset::~Dataset() = default;
 
+void Dataset::checkTokenInput(const InputSpec &input) const {
+  if (!isInteger(input.type) || !convertsExactly(DataType::U16, input.type) ||
+      input.shape.size() != 2 || input.shape[1] < 1)
+    throw IoError(path, "tokens do not fit the input " + jsonQuote(input.name) +
+                            " of " + describe(input.type, input.shape) +
+                            ", expected integers [batch x sequence]");
+  // 32-bit tokens fit a narrower input where its range is checked.
+  bool ranged = input.hasRange && input.max <= INT32_MAX;
+  if (!ranged && !convertsExactly(tokens->type(), input.type))
+    throw IoError(path, "32-bit tokens do not fit the input " +
+                            jsonQuote(input.name) + " of " +
+                            describe(input.type, input.shape) +
+                            ", expected I64");
+  const InputSpec &first = specs.front();
+  if (input.shape[1] != first.shape[1])
+    throw IoError(path, "inputs " + jsonQuote(first.name) + " and " +
+                            jsonQuote(input.name) +
+                            " want tokens of unequal lengths " +
+                            std::to_string(first.shape[1]) + " and " +
+                            std::to_string(input.shape[1]));
+}
+
 void Dataset::openTokens(const std::string &path) {
-  tokens = std::make_unique<MappedFile>(path);
-  if (tokens->size() % 2)
-    throw IoError(path, "has " + std::to_string(tokens->size()) +
-                            " bytes, which are no whole 16-bit tokens");
+  tokens = std::make_unique<TokenFile>(path);
   for (const InputSpec &input : specs) {
-    if (!isInteger(input.type) || !convertsExactly(DataType::U16, input.type) ||
-        input.shape.size() != 2 || input.shape[1] < 1)
-      throw IoError(path, "tokens do not fit the input " +
-                              jsonQuote(input.name) + " of " +
-                              describe(input.type, input.shape) +
-                              ", expected integers [batch x sequence]");
-    if (input.shape[1] != specs.front().shape[1])
-      throw IoError(path, "inputs " + jsonQuote(specs.front().name) + " and " +
-                              jsonQuote(input.name) +
-                              " want tokens of unequal lengths " +
-                              std::to_string(specs.front().shape[1]) + " and " +
-                              std::to_string(input.shape[1]));
-    numSamples = int64_t(tokens->size()) / 2 / input.shape[1];
+    checkTokenInput(input);
+    numSamples = tokens->size() / input.shape[1];
     sources.push_back(
-        {input.name, tokens->data(), DataType::U16, input.shape[1]});
+        {input.name, tokens->data(), tokens->type(), input.shape[1]});
   }
 }
 
@@ -157,24 +169,36 @@ static std::string indexText(const std::vector<int64_t> &shape, int64_t sample,
   return text + "]";
 }
 
+void Dataset::outOfRange(const InputSpec &input, const Source &source,
+                         int64_t sample, int64_t element, int64_t value) const {
+  std::string allowed =
+      "[" + std::to_string(input.min) + ", " + std::to_string(input.max) + "]";
+  if (input.hasIgnore)
+    allowed += " and not " + std::to_string(input.ignore);
+  if (tokens)
+    throw IoError(
+        path,
+        "token " + std::to_string(sample * source.sampleElements + element) +
+            " is " + std::to_string(value) + " (position " +
+            std::to_string(element) + " of sample " + std::to_string(sample) +
+            "), input " + jsonQuote(input.name) + " takes " + allowed +
+            ": is the file of the model's tokenizer?");
+  std::string feeds =
+      source.name == input.name ? "" : " for input " + jsonQuote(input.name);
+  throw IoError(path, "tensor " + jsonQuote(source.name) + feeds +
+                          " has the value " + std::to_string(value) + " at " +
+                          indexText(input.shape, sample, element) +
+                          ", which is outside " + allowed);
+}
+
 void Dataset::checkRange(const InputSpec &input, const Source &source,
                          int64_t sample) const {
   int64_t first = sample * source.sampleElements;
   for (int64_t i = 0; i < source.sampleElements; ++i) {
     int64_t value = integerAt(source.type, source.data, size_t(first + i));
-    if ((value >= input.min && value <= input.max) ||
-        (input.hasIgnore && value == input.ignore))
-      continue;
-    std::string allowed = "[" + std::to_string(input.min) + ", " +
-                          std::to_string(input.max) + "]";
-    if (input.hasIgnore)
-      allowed += " and not " + std::to_string(input.ignore);
-    std::string feeds =
-        source.name == input.name ? "" : " for input " + jsonQuote(input.name);
-    throw IoError(path, "tensor " + jsonQuote(source.name) + feeds +
-                            " has the value " + std::to_string(value) + " at " +
-                            indexText(input.shape, sample, i) +
-                            ", which is outside " + allowed);
+    bool ignored = input.hasIgnore && value == input.ignore;
+    if ((value < input.min || value > input.max) && !ignored)
+      outOfRange(input, source, sample, i, value);
   }
 }
 

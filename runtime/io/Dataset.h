@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Samples for the inputs of a training step, out of a file with one tensor per
-// input (first dimension = samples) or a stream of 16-bit tokens. Says what is
-// wrong with the data before the first step where it can.
+// input (first dimension = samples) or a stream of tokens (Tokens.h). Says what
+// is wrong with the data before the first step where it can.
 //
 //===----------------------------------------------------------------------===//
 
@@ -78,16 +78,20 @@ private:
   };
 
   void openTokens(const std::string &path);
+  void checkTokenInput(const InputSpec &input) const;
   void openTensors(const std::string &path, bool labelsFromTokens);
   Source tensorSource(const InputSpec &input, const std::string &name);
   std::string labelSource(const InputSpec &labels) const;
   void checkRange(const InputSpec &input, const Source &source,
                   int64_t sample) const;
+  [[noreturn]] void outOfRange(const InputSpec &input, const Source &source,
+                               int64_t sample, int64_t element,
+                               int64_t value) const;
 
   std::vector<InputSpec> specs;
   std::vector<Source> sources;
   std::unique_ptr<TensorFile> tensors;
-  std::unique_ptr<class MappedFile> tokens;
+  std::unique_ptr<class TokenFile> tokens;
   std::string path;
   int64_t numSamples = -1;
 };

@@ -166,8 +166,9 @@ TEST_F(Data, TokensAreSequences) {
       path, {ranged(input("input_ids", DataType::I64, {1, 7}), 0, 255)}, 1);
   int64_t all[7];
   EXPECT_EQ(errorOf([&] { narrow.read(0, 0, all); }),
-            "t.bin: tensor \"input_ids\" has the value 65535 at [0, 6], which "
-            "is outside [0, 255]");
+            "t.bin: token 6 is 65535 (position 6 of sample 0), input "
+            "\"input_ids\" takes [0, 255]: is the file of the model's "
+            "tokenizer?");
 }
 
 TEST_F(Data, TokensFitOnlySequencesOfIntegers) {
@@ -183,7 +184,89 @@ TEST_F(Data, TokensFitOnlySequencesOfIntegers) {
                 .find("unequal lengths 2 and 3"),
             std::string::npos);
   EXPECT_EQ(verdict(put("odd.bin", "abc"), {input("x", DataType::I64, {1, 1})}),
-            "odd.bin: has 3 bytes, which are no whole 16-bit tokens");
+            "odd.bin: has 3 bytes, which are no whole 16-bit tokens: the file "
+            "is cut or of another kind");
+  EXPECT_EQ(
+      verdict(put("few.bin", "abcd"), {input("x", DataType::I64, {1, 3})}),
+      "few.bin: has 0 samples (2 tokens; nanoGPT, 16-bit), one step over "
+      "all ranks needs 1");
+  EXPECT_EQ(verdict(put("none.bin", ""), {input("x", DataType::I64, {1, 3})}),
+            "none.bin: has 0 samples (0 tokens; nanoGPT, 16-bit), one step "
+            "over all ranks needs 1");
+}
+
+/// A header of llm.c.
+std::string header(int32_t magic, int32_t version, int32_t count) {
+  std::vector<int32_t> words(256);
+  words[0] = magic;
+  words[1] = version;
+  words[2] = count;
+  return bytesOf(words);
+}
+
+TEST_F(Data, TokenFilesOfLlmC) {
+  InputSpec ids = input("ids", DataType::I64, {1, 3});
+  std::string gpt2 =
+      put("gpt2.bin", header(20240520, 1, 7) +
+                          bytesOf<uint16_t>({1, 2, 3, 4, 5, 65535, 7}));
+  Dataset narrow(gpt2, {ids}, 1);
+  EXPECT_EQ(narrow.samples(), 2);
+  int64_t target[3];
+  narrow.read(0, 1, target);
+  EXPECT_EQ(target[0], 4);
+  EXPECT_EQ(target[2], 65535);
+  std::string llama3 =
+      put("llama3.bin",
+          header(20240801, 7, 6) + bytesOf<uint32_t>({1, 2, 3, 4, 128000, 6}));
+  Dataset wide(llama3, {ids}, 1);
+  wide.read(0, 1, target);
+  EXPECT_EQ(target[1], 128000);
+  Dataset bounded(llama3, {ranged(ids, 0, 127999)}, 1);
+  EXPECT_EQ(errorOf([&] { bounded.read(0, 0, target); }), "");
+  EXPECT_EQ(errorOf([&] { bounded.read(0, 1, target); }),
+            "llama3.bin: token 4 is 128000 (position 1 of sample 1), input "
+            "\"ids\" takes [0, 127999]: is the file of the model's tokenizer?");
+}
+
+TEST_F(Data, WideTokensFitNarrowInputsOnlyWithARange) {
+  std::string path = put("t.bin", header(20240801, 7, 2) +
+                                      bytesOf<uint32_t>({70000, 3000000000u}));
+  InputSpec ids = input("ids", DataType::I32, {1, 1});
+  EXPECT_EQ(verdict(path, {ids}), "t.bin: 32-bit tokens do not fit the input "
+                                  "\"ids\" of I32[1x1], expected I64");
+  Dataset data(path, {ranged(ids, 0, 128255)}, 1);
+  int32_t target;
+  data.read(0, 0, &target);
+  EXPECT_EQ(target, 70000);
+  EXPECT_NE(errorOf([&] { data.read(0, 1, &target); }).find("3000000000"),
+            std::string::npos);
+}
+
+TEST_F(Data, DamagedTokenFilesAreRefused) {
+  InputSpec ids = input("ids", DataType::I64, {1, 1});
+  auto verdictOf = [&](const std::string &bytes) {
+    return verdict(put("t.bin", bytes), {ids});
+  };
+  std::string tokens = bytesOf<uint16_t>({1, 2, 3});
+  EXPECT_EQ(verdictOf(header(20240520, 1, 4) + tokens),
+            "t.bin: has 3 tokens, its header says 4: the file is cut or has "
+            "more behind it");
+  EXPECT_EQ(verdictOf(header(20240520, 1, -3) + tokens),
+            "t.bin: has 3 tokens, its header says -3: the file is cut or has "
+            "more behind it");
+  EXPECT_EQ(verdictOf(header(20240520, 1, 3) + tokens + "x"),
+            "t.bin: has 7 bytes after its header, which are no whole 16-bit "
+            "tokens: the file is cut or of another kind");
+  EXPECT_EQ(verdictOf(header(20240801, 7, 1) + tokens),
+            "t.bin: has 6 bytes after its header, which are no whole 32-bit "
+            "tokens: the file is cut or of another kind");
+  EXPECT_EQ(verdictOf(header(20240520, 2, 3) + tokens),
+            "t.bin: is a token file of llm.c of version 2, expected version 1");
+  EXPECT_EQ(verdictOf(header(20240520, 1, 3).substr(0, 100)),
+            "t.bin: begins as a token file of llm.c and has 100 bytes; the "
+            "header alone has 1024");
+  // Other magic numbers are tokens.
+  EXPECT_EQ(verdictOf(header(20240521, 1, 3) + tokens), "");
 }
 
 TEST_F(Data, LabelsDefaultToTheTokensWhereAsked) {
