@@ -35,7 +35,7 @@ struct RawOptions {
   std::string betas, grid, shard = "inner", backend = "host";
   std::vector<std::string> dims;
   std::optional<double> learningRate;
-  std::optional<int64_t> seed;
+  std::optional<int64_t> seed, logEvery;
   std::string lossScale, lrSchedule, shardSize;
   std::vector<std::string> groups;
 };
@@ -92,6 +92,7 @@ static const char *const laterFlagNames[] = {"--config",
                                              "--log",
                                              "--log-dir",
                                              "--metric-names",
+                                             "--log-every",
                                              "--check-finite"};
 
 static void addCompileFlags(Flags &flags, RunOptions &options,
@@ -181,13 +182,16 @@ static void addSaveFlags(Flags &flags, RunOptions &options, RawOptions &raw) {
              "largest file of --save-hf, like 5GB (default)");
 }
 
-static void addLogFlags(Flags &flags, RunOptions &options) {
-  flags.text("--log", &options.log, "KIND", "csv or tensorboard");
-  flags.text("--log-dir", &options.logDir, "DIR", "where --log writes");
+static void addLogFlags(Flags &flags, RunOptions &options, RawOptions &raw) {
+  flags.list("--log", &options.logs, "KIND",
+             "also write metrics as csv or tensorboard (repeatable)");
+  flags.text("--log-dir", &options.logDir, "DIR", "folder of --log");
   flags.text("--metric-names", &options.metricNames, "SYSTEM",
-             "names in --log: hf (default), deepspeed or torchtitan");
+             "names in --log: hf, deepspeed or torchtitan (default)");
+  flags.integer("--log-every", &raw.logEvery, 0, INT64_MAX, "N",
+                "print a step line every N steps (default 10, 0: none)");
   flags.toggle("--check-finite", &options.checkFinite,
-               "stop at the first NaN or infinity, and say where");
+               "stop at the first tensor with a NaN or Inf and name it");
 }
 
 static void addRunFlags(Flags &flags, RunOptions &options, RawOptions &raw) {
@@ -385,6 +389,7 @@ static void parseStepTexts(RunOptions &options, const RawOptions &raw) {
     options.lossScale.scale = 0;
   else if (!raw.lossScale.empty())
     options.lossScale.scale = parseNumber("--loss-scale", raw.lossScale);
+  options.logEvery = raw.logEvery.value_or(options.logEvery);
   if (!raw.lrSchedule.empty())
     options.lrSchedule = parseSchedule(raw.lrSchedule);
   for (const std::string &group : raw.groups)
@@ -399,7 +404,11 @@ static void checkNames(const RunOptions &options) {
   checkName("--precision", options.precision, {"f32", "bf16", "fp16"});
   checkName("--reduce-type", options.reduceType, {"f32", "bf16", "fp16"});
   checkName("--remat", options.remat, {"none", "selective", "full", "auto"});
-  checkName("--log", options.log, {"csv", "tensorboard"});
+  for (size_t i = 0; i < options.logs.size(); ++i) {
+    checkName("--log", options.logs[i], {"csv", "tensorboard"});
+    if (i && options.logs[i] == options.logs[i - 1])
+      throw FlagError("--log " + options.logs[i] + " is given twice");
+  }
   checkName("--metric-names", options.metricNames,
             {"hf", "deepspeed", "torchtitan"});
 }
@@ -453,10 +462,10 @@ static void check(const RunOptions &options, const RawOptions &raw) {
     throw FlagError("--checkpoint-every and --keep need --checkpoint");
   if (options.shardBytes && options.saveHf.empty())
     throw FlagError("--shard-size needs --save-hf");
-  if (options.log.empty() != options.logDir.empty())
-    throw FlagError(options.log.empty() ? "--log-dir needs --log"
-                                        : "--log needs --log-dir");
-  if (!options.metricNames.empty() && options.log.empty())
+  if (options.logs.empty() != options.logDir.empty())
+    throw FlagError(options.logs.empty() ? "--log-dir needs --log"
+                                         : "--log needs --log-dir");
+  if (options.given.count("--metric-names") && options.logs.empty())
     throw FlagError("--metric-names needs --log");
   bool isSgd = options.optimizer == "sgd";
   if (!options.optimizer.empty() && !isSgd &&
@@ -478,7 +487,7 @@ std::optional<RunOptions> zero_tools::parseRunOptions(int argc, char **argv) {
   addCompileFlags(flags, options, raw);
   addStepFlags(flags, options, raw);
   addSaveFlags(flags, options, raw);
-  addLogFlags(flags, options);
+  addLogFlags(flags, options, raw);
   addConfigFlags(flags, options);
   auto models = flags.parse(argc, argv);
   if (!models)

@@ -101,10 +101,14 @@ struct RunOptions {
   std::string saveHf;
   std::optional<int64_t> shardBytes;
 
-  // Logs. `log`: "csv", "tensorboard" or empty; `metricNames`: "hf",
-  // "deepspeed", "torchtitan" or empty, which is hf.
-  std::string log, logDir, metricNames;
-  /// Every result of every command is looked at for NaN and infinity.
+  // Logs: "csv" and "tensorboard", each at most once.
+  std::vector<std::string> logs;
+  std::string logDir;
+  /// "hf", "deepspeed" or "torchtitan".
+  std::string metricNames = "torchtitan";
+  /// Steps between step lines; 0: none.
+  int64_t logEvery = 10;
+  /// Stop at the first tensor with a NaN or infinity.
   bool checkFinite = false;
 
   /// Names of the flags that were on the command line.
