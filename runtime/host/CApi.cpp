@@ -180,7 +180,8 @@ zrt_status zrt_program_get_parameter(const zrt_program *program, uint32_t index,
              from.of.c_str(),
              from.tiedNames.data(),
              uint32_t(from.tied.size()),
-             from.gathers};
+             from.gathers,
+             from.sharded ? from.shards : 1};
   });
 }
 
@@ -332,6 +333,26 @@ zrt_status zrt_session_get_parameter(const zrt_session *session, uint32_t index,
     require(session, "the session");
     require(data, "the result");
     session->session.getParameter(index, data, bytes);
+  });
+}
+
+zrt_status zrt_session_read_chunk(const zrt_session *session, uint32_t index,
+                                  uint32_t rank, uint64_t offset, void *data,
+                                  size_t bytes) {
+  return guarded([&] {
+    require(session, "the session");
+    require(data, "the result");
+    session->session.readChunk(index, rank, offset, data, bytes);
+  });
+}
+
+zrt_status zrt_session_write_chunk(zrt_session *session, uint32_t index,
+                                   uint32_t rank, uint64_t offset,
+                                   const void *data, size_t bytes) {
+  return guarded([&] {
+    require(session, "the session");
+    require(data, "the data");
+    session->session.writeChunk(index, rank, offset, data, bytes);
   });
 }
 

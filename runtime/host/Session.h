@@ -42,6 +42,10 @@ public:
 
   void setParameter(uint32_t index, const void *data, uint64_t bytes);
   void getParameter(uint32_t index, void *data, uint64_t bytes) const;
+  void readChunk(uint32_t index, uint32_t rank, uint64_t offset, void *data,
+                 uint64_t bytes) const;
+  void writeChunk(uint32_t index, uint32_t rank, uint64_t offset,
+                  const void *data, uint64_t bytes);
   void setInput(uint32_t index, int rank, const void *data, uint64_t bytes);
   void readOutput(uint32_t index, double *values, uint64_t count) const;
   void readOutputOfRank(uint32_t index, uint32_t rank, void *data,
@@ -63,6 +67,8 @@ private:
   void startThreads(const std::vector<uint32_t> &streams,
                     uint32_t libraryThreads);
   void fillInitialValues();
+  uint8_t *chunk(uint32_t index, uint32_t rank, uint64_t offset,
+                 uint64_t bytes) const;
   void checkInputsSet();
   void checkState() const;
   void checkPadding(const Parameter &parameter) const;

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/core/Error.h"
+#include "runtime/core/NarrowFloat.h"
 #include "runtime/host/Session.h"
 
 #include <algorithm>
@@ -20,12 +21,15 @@
 using namespace zrt;
 using namespace zrt::host;
 
-/// Element `index` of `data` as a number. The types are those that reach
-/// here: half precision is refused when the program is loaded.
+/// Element `index` of `data` as a number.
 static double numberAt(const void *data, fb::DType type, uint64_t index) {
   switch (type) {
   case fb::DType_F64:
     return static_cast<const double *>(data)[index];
+  case fb::DType_F16:
+    return static_cast<const Half *>(data)[index].widen();
+  case fb::DType_BF16:
+    return static_cast<const BFloat16 *>(data)[index].widen();
   case fb::DType_I64:
     return double(static_cast<const int64_t *>(data)[index]);
   case fb::DType_I32:
@@ -146,6 +150,41 @@ void Session::getParameter(uint32_t index, void *data, uint64_t bytes) const {
     if (uint64_t held = parameter.shardBytes(rank))
       std::memcpy(to + parameter.shardBegin(rank),
                   ranks[rank]->address(parameter.buffer), held);
+}
+
+/// Where a chunk of what a rank holds of a parameter lies.
+uint8_t *Session::chunk(uint32_t index, uint32_t rank, uint64_t offset,
+                        uint64_t bytes) const {
+  const Parameter &parameter = entry(program->parameters, index, "parameter");
+  if (rank >= ranks.size())
+    fail(ZRT_ERROR_ARGUMENT, "parameter ", parameter.name, ": rank ", rank,
+         " of ", ranks.size());
+  uint64_t held = parameter.shardBytes(parameter.shardOf(rank));
+  if (offset > held || bytes > held - offset)
+    fail(ZRT_ERROR_ARGUMENT, "parameter ", parameter.name, ": rank ", rank,
+         " holds ", held, " bytes, not ", bytes, " from byte ", offset);
+  return ranks[rank]->address(parameter.buffer) + offset;
+}
+
+void Session::readChunk(uint32_t index, uint32_t rank, uint64_t offset,
+                        void *data, uint64_t bytes) const {
+  const uint8_t *from = chunk(index, rank, offset, bytes);
+  if (bytes)
+    std::memcpy(data, from, bytes);
+}
+
+void Session::writeChunk(uint32_t index, uint32_t rank, uint64_t offset,
+                         const void *data, uint64_t bytes) {
+  uint8_t *to = chunk(index, rank, offset, bytes);
+  uint32_t buffer = program->parameters[index].buffer;
+  if (!parameterSet[index]) // padding of all ranks, also of empty shards
+    for (std::unique_ptr<Rank> &each : ranks) {
+      std::memset(each->address(buffer), 0, program->buffers[buffer].bytes);
+      each->touch(buffer);
+    }
+  if (bytes)
+    std::memcpy(to, data, bytes);
+  parameterSet[index] = true;
 }
 
 /// Refuses integers outside the input's range.

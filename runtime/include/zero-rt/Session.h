@@ -131,6 +131,14 @@ public:
   Status getParameter(uint32_t index, void *data, size_t bytes) const {
     return zrt_session_get_parameter(get(), index, data, bytes);
   }
+  Status readChunk(uint32_t index, uint32_t rank, uint64_t offset, void *data,
+                   size_t bytes) const {
+    return zrt_session_read_chunk(get(), index, rank, offset, data, bytes);
+  }
+  Status writeChunk(uint32_t index, uint32_t rank, uint64_t offset,
+                    const void *data, size_t bytes) {
+    return zrt_session_write_chunk(get(), index, rank, offset, data, bytes);
+  }
   Status setInput(uint32_t index, int rank, const void *data, size_t bytes) {
     return zrt_session_set_input(get(), index, rank, data, bytes);
   }

@@ -183,6 +183,9 @@ typedef struct zrt_parameter_info {
   const char *const *tied; ///< further names of the same tensor
   uint32_t num_tied;
   uint32_t gathers; ///< how often a step gathers it
+  /// If sharded: rank r holds part s = r % shards, rows [s * chunk_rows,
+  /// (s + 1) * chunk_rows) as far as the tensor has them; else 1.
+  uint32_t shards;
 } zrt_parameter_info;
 
 typedef struct zrt_input_info {
@@ -310,6 +313,18 @@ zrt_status zrt_session_set_parameter(zrt_session *session, uint32_t index,
 /// floating type are averaged over ranks (in f64, rank order).
 zrt_status zrt_session_get_parameter(const zrt_session *session, uint32_t index,
                                      void *data, size_t bytes);
+
+/// Reads `bytes` bytes from byte `offset` of what one rank holds of a
+/// parameter: its rows without padding, or the whole where it is not sharded.
+/// Nothing is joined or averaged, so that state can be streamed.
+zrt_status zrt_session_read_chunk(const zrt_session *session, uint32_t index,
+                                  uint32_t rank, uint64_t offset, void *data,
+                                  size_t bytes);
+/// Writes to the same place. The first piece of a parameter counts as its
+/// value: the caller writes the others before the next step.
+zrt_status zrt_session_write_chunk(zrt_session *session, uint32_t index,
+                                   uint32_t rank, uint64_t offset,
+                                   const void *data, size_t bytes);
 
 /// Sets the input of one rank, or the same for all with ZRT_ALL_RANKS. Every
 /// input has to be set anew before each step, after the outputs of the last
