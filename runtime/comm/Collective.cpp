@@ -14,6 +14,7 @@
 
 #include "runtime/comm/Collective.h"
 #include "runtime/core/Layout.h"
+#include "runtime/core/NarrowFloat.h"
 
 #include <algorithm>
 #include <cstring>
@@ -45,55 +46,126 @@ static Range partOf(const CollectivePiece &piece, uint32_t rank) {
 
 constexpr uint64_t blockSize = 1024;
 
-/// Adds `count` elements of one source after another into `block`, from element
-/// `begin` on, and divides by their number if `average`.
+static double widen(double value) { return value; }
+static float widen(float value) { return value; }
+static float widen(BFloat16 value) { return value.widen(); }
+static float widen(Half value) { return value.widen(); }
+
+/// `values` as the elements of a tensor.
 template <typename T>
-static void sumSources(uint8_t *const *sources, uint64_t number, uint64_t begin,
-                       uint64_t count, bool average, T *block) {
-  std::copy_n(reinterpret_cast<const T *>(sources[0]) + begin, count, block);
-  for (uint64_t source = 1; source < number; ++source) {
-    const T *next = reinterpret_cast<const T *>(sources[source]) + begin;
-    for (uint64_t i = 0; i < count; ++i)
-      block[i] += next[i];
-  }
-  if (average)
-    for (uint64_t i = 0; i < count; ++i)
-      block[i] /= T(number);
+static void store(const T *values, uint64_t count, T *out) {
+  std::copy_n(values, count, out);
+}
+template <typename Narrow>
+static void store(const float *values, uint64_t count, Narrow *out) {
+  for (uint64_t i = 0; i < count; ++i)
+    out[i] = Narrow::round(values[i]);
 }
 
-/// Reduces a range of elements into `out`, which may be one of the sources: a
-/// block is complete before it is stored.
-template <typename T>
-static void reduceRange(const CollectivePiece &piece, Range range, bool average,
-                        T *out) {
-  T block[blockSize], row[blockSize];
-  uint64_t ranks = piece.sources.size(), rows = ranks / piece.inner;
+/// Adds `values` to `sum`, or starts it with them.
+template <typename E, typename Sum>
+static void accumulate(const E *values, uint64_t count, bool first, Sum *sum) {
+  if (first)
+    for (uint64_t i = 0; i < count; ++i)
+      sum[i] = widen(values[i]);
+  else
+    for (uint64_t i = 0; i < count; ++i)
+      sum[i] += widen(values[i]);
+}
+
+namespace {
+/// Adds up elements of type E; narrow ones in f32, rounded where they are
+/// stored.
+template <typename E>
+class Reduction {
+public:
+  Reduction(const CollectivePiece &piece, bool average)
+      : piece(piece), average(average) {}
+
+  /// Reduces a range into `out`, which may be one of the sources: a block is
+  /// complete before it is stored.
+  void run(Range range, E *out);
+
+private:
+  using Sum = decltype(widen(E()));
+  void sumRow(uint64_t row, uint64_t begin, uint64_t count, E *out);
+  void sumRows(uint64_t begin, uint64_t count, E *out);
+  void divide(uint64_t count, uint64_t number);
+
+  const CollectivePiece &piece;
+  bool average;
+  Sum sum[blockSize];
+  E rowSum[blockSize];
+};
+} // namespace
+
+template <typename E>
+void Reduction<E>::divide(uint64_t count, uint64_t number) {
+  for (uint64_t i = 0; average && i < count; ++i)
+    sum[i] /= Sum(number);
+}
+
+/// The sum along the inner axis, one source after another.
+template <typename E>
+void Reduction<E>::sumRow(uint64_t row, uint64_t begin, uint64_t count,
+                          E *out) {
+  uint8_t *const *sources = piece.sources.data() + row * piece.inner;
+  for (uint64_t source = 0; source < piece.inner; ++source)
+    accumulate(reinterpret_cast<const E *>(sources[source]) + begin, count,
+               /*first=*/source == 0, sum);
+  divide(count, piece.inner);
+  store(sum, count, out);
+}
+
+/// The sum along both axes: of the rows' sums, rounded as one collective for
+/// each axis would round them.
+template <typename E>
+void Reduction<E>::sumRows(uint64_t begin, uint64_t count, E *out) {
+  uint64_t rows = piece.sources.size() / piece.inner;
+  Sum total[blockSize];
+  for (uint64_t row = 0; row < rows; ++row) {
+    sumRow(row, begin, count, rowSum);
+    accumulate(rowSum, count, /*first=*/row == 0, total);
+  }
+  std::copy_n(total, count, sum);
+  divide(count, rows);
+  store(sum, count, out);
+}
+
+template <typename E>
+void Reduction<E>::run(Range range, E *out) {
   // One rank on its own storage has nothing to do.
-  if (ranks == 1 && piece.sources[0] == piece.targets[0])
+  if (piece.sources.size() == 1 && piece.sources[0] == piece.targets[0])
     return;
+  bool oneRow = piece.sources.size() == piece.inner;
   for (uint64_t begin = range.begin; begin < range.end; begin += blockSize) {
     uint64_t count = std::min(blockSize, range.end - begin);
-    uint8_t *const *sources = piece.sources.data();
-    sumSources(sources, piece.inner, begin, count, average, block);
-    for (uint64_t outer = 1; outer < rows; ++outer) {
-      sumSources(sources + outer * piece.inner, piece.inner, begin, count,
-                 average, row);
-      for (uint64_t i = 0; i < count; ++i)
-        block[i] += row[i];
-    }
-    if (average && rows > 1)
-      for (uint64_t i = 0; i < count; ++i)
-        block[i] /= T(rows);
-    std::copy_n(block, count, out + (begin - range.begin));
+    E *to = out + (begin - range.begin);
+    if (oneRow)
+      sumRow(0, begin, count, to);
+    else
+      sumRows(begin, count, to);
   }
+}
+
+template <typename E>
+static void reduceAs(const CollectivePiece &piece, Range range, bool average,
+                     uint8_t *out) {
+  Reduction<E>(piece, average).run(range, reinterpret_cast<E *>(out));
 }
 
 static void reduce(const CollectivePiece &piece, Range range, bool average,
                    uint8_t *out) {
-  if (piece.type == fb::DType_F64)
-    reduceRange(piece, range, average, reinterpret_cast<double *>(out));
-  else
-    reduceRange(piece, range, average, reinterpret_cast<float *>(out));
+  switch (piece.type) {
+  case fb::DType_F64:
+    return reduceAs<double>(piece, range, average, out);
+  case fb::DType_BF16:
+    return reduceAs<BFloat16>(piece, range, average, out);
+  case fb::DType_F16:
+    return reduceAs<Half>(piece, range, average, out);
+  default:
+    return reduceAs<float>(piece, range, average, out);
+  }
 }
 
 void Collective::allGather(uint32_t rank) const {

@@ -10,8 +10,10 @@
 // of one group; a rank is known by its position in the group.
 //
 // A reduction adds the ranks' values of an element in the order of the group
-// and then divides by its size if it averages. Both reductions use one function
-// for it, so that their bits agree, however tensors are put into buckets.
+// and then divides by its size if it averages; bf16 and f16 in f32, with one
+// rounding at the end. Both reductions use one function for it, so that their
+// bits agree, however tensors are put into buckets. Over two axes it is the
+// reduction along the inner axis and then that along the outer one.
 //
 //===----------------------------------------------------------------------===//
 

@@ -191,8 +191,6 @@ void Checker::checkOutput(Output &output) {
   if (output.across > fb::AcrossRanks_MAX)
     bad("unknown rule across ranks ", int(output.across));
   const Buffer &buffer = bufferAt(output.buffer);
-  if (buffer.dtype == fb::DType_F16 || buffer.dtype == fb::DType_BF16)
-    bad("an output of type ", dtypeName(buffer.dtype), " cannot be read");
   output.elements = *elementCount(buffer.shape);
 }
 
@@ -276,9 +274,9 @@ void Checker::checkPieceBounds(const Command &command, const Piece &piece) {
     bad("reads ", read, " bytes of ", source.name, " (", source.bytes,
         ") and writes ", written, " of ", target.name, " (", target.bytes, ")");
   bool reduces = command.op != fb::Op_AllGather;
-  if (reduces && source.dtype != fb::DType_F32 && source.dtype != fb::DType_F64)
+  if (reduces && !isFloat(source.dtype))
     bad("cannot reduce elements of type ", dtypeName(source.dtype),
-        "; f32 and f64 are supported");
+        "; f64, f32, f16 and bf16 are supported");
 }
 
 /// Source and target of one piece may share storage only where no rank then

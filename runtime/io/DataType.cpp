@@ -6,11 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Names, sizes and exact conversions of element types.
+// Names, sizes and conversions of element types.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/io/DataType.h"
+#include "runtime/core/NarrowFloat.h"
 
 #include <cstring>
 
@@ -108,6 +109,12 @@ bool zrt::convertsExactly(DataType from, DataType to) {
          ((half || from == DataType::F32) && to == DataType::F64);
 }
 
+static bool isFloat(DataType type) { return exactIntegerBits(type) != 0; }
+
+bool zrt::converts(DataType from, DataType to) {
+  return convertsExactly(from, to) || (isFloat(from) && isFloat(to));
+}
+
 template <typename T>
 static T load(const void *data, size_t index) {
   T value;
@@ -141,20 +148,6 @@ int64_t zrt::integerAt(DataType type, const void *data, size_t index) {
   }
 }
 
-static float halfToFloat(uint16_t half) {
-  uint32_t sign = uint32_t(half & 0x8000) << 16;
-  uint32_t exponent = (half >> 10) & 31, mantissa = half & 1023;
-  float value;
-  if (exponent == 0) { // zero and subnormals: mantissa * 2^-24
-    value = float(mantissa) * 0x1p-24f;
-    return sign ? -value : value;
-  }
-  uint32_t bits = sign | mantissa << 13 |
-                  (exponent == 31 ? 0x7f800000u : (exponent + 112) << 23);
-  std::memcpy(&value, &bits, sizeof(value));
-  return value;
-}
-
 static double floatAt(DataType type, const void *data, size_t index) {
   switch (type) {
   case DataType::F32:
@@ -162,24 +155,12 @@ static double floatAt(DataType type, const void *data, size_t index) {
   case DataType::F64:
     return load<double>(data, index);
   case DataType::F16:
-    return halfToFloat(load<uint16_t>(data, index));
-  case DataType::BF16: {
-    uint32_t bits = uint32_t(load<uint16_t>(data, index)) << 16;
-    return load<float>(&bits, 0);
-  }
+    return load<Half>(data, index).widen();
+  case DataType::BF16:
+    return load<BFloat16>(data, index).widen();
   default:
     return double(integerAt(type, data, index));
   }
-}
-
-/// Rounds nothing: requires a value that a half holds exactly (an integer).
-static uint16_t exactHalf(double value, DataType type) {
-  float single = float(value);
-  uint32_t bits = load<uint32_t>(&single, 0);
-  if (type == DataType::BF16 || single == 0)
-    return bits >> 16;
-  return (bits >> 16 & 0x8000) | ((bits >> 23 & 255) - 112) << 10 |
-         (bits >> 13 & 1023);
 }
 
 static void convertOne(DataType from, const void *source, DataType to,
@@ -190,8 +171,9 @@ static void convertOne(DataType from, const void *source, DataType to,
   case DataType::F64:
     return store(target, i, floatAt(from, source, i));
   case DataType::F16:
+    return store(target, i, Half::round(float(floatAt(from, source, i))));
   case DataType::BF16:
-    return store(target, i, exactHalf(floatAt(from, source, i), to));
+    return store(target, i, BFloat16::round(float(floatAt(from, source, i))));
   default:
     break;
   }

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The element types that tensor files can hold, and the conversions between
-// them that lose nothing.
+// them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -74,8 +74,13 @@ std::string describe(DataType type, const std::vector<int64_t> &shape);
 /// True when each value of `from` exists in `to`.
 bool convertsExactly(DataType from, DataType to);
 
-/// Converts `count` elements; requires convertsExactly(from, to). The pointers
-/// need no alignment.
+/// True when `convert` goes from `from` to `to`: exactly, or between floats,
+/// where a narrower type rounds.
+bool converts(DataType from, DataType to);
+
+/// Converts `count` elements; requires converts(from, to). Rounds to the
+/// nearest, ties to even, on the way to f16 and bf16 by way of f32 as PyTorch
+/// does. The pointers need no alignment.
 void convert(DataType from, const void *source, DataType to, void *target,
              size_t count);
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Conversions lose nothing, or are refused.
+// Exact conversions lose nothing; NarrowFloatTest.cpp tests those that round.
 //
 //===----------------------------------------------------------------------===//
 

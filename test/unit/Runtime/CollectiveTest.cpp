@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PlanBuilder.h"
+#include "runtime/core/NarrowFloat.h"
 
 using namespace zrt;
 using namespace zrt::test;
@@ -255,5 +256,98 @@ TEST(Collective, OrderWithItsNeighbours) {
       for (uint32_t rank = 0; rank < ranks; ++rank)
         EXPECT_TRUE(running.get(round, rank) == expected)
             << "operation " << op << ", round " << round << ", rank " << rank;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// bf16 and f16
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Values of one rank whose f32 sums round differently than sums of halves.
+template <typename Narrow>
+std::vector<Narrow> narrowValues(uint32_t rank, int64_t count) {
+  std::vector<Narrow> values(count);
+  std::vector<float> wide = valuesOf(rank, count);
+  for (int64_t i = 0; i < count; ++i)
+    values[i] = Narrow::round(wide[i] * 0.37f);
+  return values;
+}
+
+/// The ranks' values added in f32 in their order, divided, rounded once.
+template <typename Narrow>
+std::vector<Narrow> narrowMean(std::vector<std::vector<Narrow>> sources) {
+  std::vector<Narrow> result = sources[0];
+  for (size_t i = 0; i < result.size(); ++i) {
+    float sum = sources[0][i].widen();
+    for (size_t rank = 1; rank < sources.size(); ++rank)
+      sum += sources[rank][i].widen();
+    result[i] = Narrow::round(sum / float(sources.size()));
+  }
+  return result;
+}
+
+template <typename Narrow>
+std::vector<uint16_t> bitsOf(const std::vector<Narrow> &values, size_t begin,
+                             size_t size) {
+  std::vector<uint16_t> bits(size, 0);
+  for (size_t i = 0; i < size && begin + i < values.size(); ++i)
+    bits[i] = values[begin + i].bits;
+  return bits;
+}
+
+template <typename Narrow>
+void checkNarrow(fb::DType type, uint32_t ranks, int64_t count) {
+  PlanBuilder plan(ranks);
+  int64_t size = chunkOf(count, ranks);
+  uint32_t x = plan.input("x", {count}, type);
+  uint32_t all = plan.buffer("all", {count}, type);
+  uint32_t own = plan.buffer("own", {size}, type);
+  uint32_t whole = plan.buffer("whole", {ranks * size}, type);
+  plan.collective(fb::Op_AllReduce, x, all, count, count, true);
+  plan.collective(fb::Op_ReduceScatter, x, own, count, size, true);
+  plan.collective(fb::Op_AllGather, own, whole, count, size);
+  for (uint32_t buffer : {all, own, whole})
+    plan.output(buffer);
+  Running running(plan);
+  std::vector<std::vector<Narrow>> sources;
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    sources.push_back(narrowValues<Narrow>(rank, count));
+    running.set("x", rank, sources.back());
+  }
+  running.step();
+  std::vector<Narrow> mean = narrowMean(sources);
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    EXPECT_EQ(running.get<uint16_t>(0, rank), bitsOf(mean, 0, count));
+    EXPECT_EQ(running.get<uint16_t>(1, rank), bitsOf(mean, rank * size, size));
+    EXPECT_EQ(running.get<uint16_t>(2, rank), bitsOf(mean, 0, ranks * size));
+  }
+}
+} // namespace
+
+TEST(Collective, NarrowFloatsAddInF32AndRoundOnce) {
+  for (uint32_t ranks : rankCounts)
+    for (int64_t count : elementCounts) {
+      checkNarrow<BFloat16>(fb::DType_BF16, ranks, count);
+      checkNarrow<Half>(fb::DType_F16, ranks, count);
+    }
+}
+
+TEST(Collective, NarrowOutputsReadAsNumbers) {
+  for (fb::DType type : {fb::DType_BF16, fb::DType_F16}) {
+    PlanBuilder plan(2);
+    uint32_t x = plan.input("x", {2}, type);
+    plan.output(x, fb::AcrossRanks_Mean);
+    Running running(plan);
+    using Bits = std::vector<uint16_t>; // 1.5 and -2, then 2.5 and -2
+    bool half = type == fb::DType_F16;
+    running.set("x", 0, half ? Bits{0x3E00, 0xC000} : Bits{0x3FC0, 0xC000});
+    running.set("x", 1, half ? Bits{0x4100, 0xC000} : Bits{0x4020, 0xC000});
+    running.step();
+    double values[2] = {};
+    Status failed = running.session.readOutput(0, values, 2);
+    ASSERT_FALSE(failed) << failed.message();
+    EXPECT_EQ(values[0], 2.0);
+    EXPECT_EQ(values[1], -2.0);
   }
 }
