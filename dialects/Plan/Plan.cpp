@@ -248,8 +248,20 @@ LogicalResult ConstantOp::verify() {
 }
 
 LogicalResult ParameterOp::verify() {
-  if ((getRole() == ParamRole::State) != getOf().has_value())
-    return emitOpError("must have 'of' if it is state, and only then");
+  bool accumulates = getRole() == ParamRole::Accumulator;
+  if (getOf() ? !accumulates && getRole() != ParamRole::State : accumulates)
+    return emitOpError("must have 'of' if it is an accumulator, may have it if "
+                       "it is state, and only then");
+  if (bool(getInitFile()) + getOnes() + bool(getValue()) > 1)
+    return emitOpError("has more than one of init, ones and value");
+  if (getValue()) {
+    MemRefType held = getBuffer().getType();
+    auto type = cast<ShapedType>(getValue()->getType());
+    if (type.getElementType() != held.getElementType() ||
+        type.getShape() != getShape().value_or(held.getShape()))
+      return emitOpError() << "has a value of type " << type
+                           << " for a buffer of type " << held;
+  }
   if (!getShape())
     return success();
   MemRefType type = getBuffer().getType();

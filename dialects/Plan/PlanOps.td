@@ -128,7 +128,8 @@ def Plan_ParamRole : Plan_Enum<"ParamRole", "role of a named tensor that outlive
   I32EnumAttrCase<"Trained", 0, "trained">,           // updated by the optimizer
   I32EnumAttrCase<"Frozen", 1, "frozen">,             // never updated
   I32EnumAttrCase<"State", 2, "state">,               // of the optimizer
-  I32EnumAttrCase<"Buffer", 3, "buffer">              // updated by the step, per rank
+  I32EnumAttrCase<"Buffer", 3, "buffer">,             // updated by the step, per rank
+  I32EnumAttrCase<"Accumulator", 4, "accumulator">    // gradients of micro-batches, zero between steps
 ]>;
 
 def Plan_InputRole : Plan_Enum<"InputRole", "where an input's value comes from", [
@@ -222,24 +223,30 @@ def Plan_ProgramOp : Plan_Op<"program", [
     was made for. `order` is a fingerprint of the commands of each stream and of
     what is done when each begins: ranks that run programs of one fingerprint
     cannot wait for each other forever, and an edit of the order is noticed.
+    With `micro_batches`, the commands before `plan.micro_batch_end` run once for
+    each micro-batch but the last, those after it once for the last one and the
+    update.
 
     ```mlir
     plan.program @step ranks(32) grid [4, 8] budget(80000000000) { ... }
     ```
 
     Constraints: at least one rank; the grid's axes multiply to the ranks; the
-    body holds plan ops only.
+    body holds plan ops only; `plan.micro_batch_end` is there exactly when there
+    are several micro-batches.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$ranks,
                        OptionalAttr<DenseI64ArrayAttr>:$grid,
                        OptionalAttr<I64Attr>:$window,
                        OptionalAttr<I64Attr>:$budget,
-                       OptionalAttr<I64Attr>:$order);
+                       OptionalAttr<I64Attr>:$order,
+                       DefaultValuedAttr<I64Attr, "1">:$micro_batches);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `ranks` `(` $ranks `)` (`grid` $grid^)?
     (`window` `(` $window^ `)`)? (`budget` `(` $budget^ `)`)?
-    (`order` `(` $order^ `)`)? attr-dict-with-keyword $body
+    (`order` `(` $order^ `)`)? (`micro_batches` `(` $micro_batches^ `)`)?
+    attr-dict-with-keyword $body
   }];
   let extraClassDeclaration = [{
     /// Sizes of the grid's axes: the ranks, where there is one axis.
@@ -369,8 +376,20 @@ def Plan_ParameterOp : Plan_Op<"parameter", [HasParent<"ProgramOp">]> {
       : memref<3x128xf32>
     ```
 
-    Constraints: `state` has `of`; the shards cover the logical shape; `shards`
-    is the size of the last axis or the number of ranks.
+    A state without `of` belongs to the step itself, as the loss scale does; it
+    may start from a `value`. An accumulator is zero between steps and is never
+    saved.
+
+    ```mlir
+    plan.parameter "loss_scale" %s state value(dense<65536.0> : tensor<f32>) : memref<f32>
+    plan.parameter "fc2.weight.grad" %g accumulator of("fc2.weight") shape [10, 128]
+      : memref<3x128xf32>
+    ```
+
+    Constraints: an accumulator has `of`, and nothing but it and a state may; the
+    shards cover the logical shape; `shards` is the size of the last axis or the
+    number of ranks; at most one of `init`, `ones` and `value`; a value has the
+    logical shape and the element type.
   }];
   let arguments = (ins StrAttr:$name, AnyStaticShapeMemRef:$buffer,
                        Plan_ParamRoleAttr:$role, OptionalAttr<StrAttr>:$of,
@@ -378,11 +397,12 @@ def Plan_ParameterOp : Plan_Op<"parameter", [HasParent<"ProgramOp">]> {
                        OptionalAttr<I64Attr>:$shards,
                        OptionalAttr<StrAttr>:$init_file,
                        OptionalAttr<StrAttr>:$init_tensor, UnitAttr:$ones,
+                       OptionalAttr<ElementsAttr>:$value,
                        OptionalAttr<StrArrayAttr>:$tied);
   let assemblyFormat = [{
     $name $buffer $role (`of` `(` $of^ `)`)? (`shape` $shape^)?
     (`shards` `(` $shards^ `)`)? (`init` `(` $init_file^ (`,` $init_tensor^)? `)`)? (`ones` $ones^)?
-    (`tied` $tied^)? attr-dict `:` type($buffer)
+    (`value` `(` $value^ `)`)? (`tied` $tied^)? attr-dict `:` type($buffer)
   }];
   let hasVerifier = 1;
 }
@@ -583,6 +603,27 @@ def Plan_FillOp : Plan_Command<"fill"> {
   }];
   let arguments = !con((ins AnyStaticShapeMemRef:$target), sync);
   let assemblyFormat = "$target" # syncFormat # " `:` type($target)";
+}
+
+def Plan_MicroBatchEndOp : Plan_Op<"micro_batch_end", [HasParent<"ProgramOp">,
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the end of the commands of one micro-batch";
+  let description = [{
+    What stands before runs `micro_batches - 1` times, each time with new data,
+    what stands after it once. All streams are done here.
+
+    ```mlir
+    plan.program @step ranks(4) micro_batches(8) {
+      ...
+      plan.launch @accumulate(%acc, %dw) writes [0] : memref<4xf32>, memref<4xf32>
+      plan.micro_batch_end
+      ...
+    }
+    ```
+
+    Constraint: once in a program of several micro-batches.
+  }];
+  let assemblyFormat = "attr-dict";
 }
 
 def Plan_ReleaseOp : Plan_Command<"release"> {

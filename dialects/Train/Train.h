@@ -41,6 +41,9 @@ class BroadcastElementwise
 
 #include "dialects/Train/TrainInterfaces.h.inc"
 
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Train/TrainAttributes.h.inc"
+
 #define GET_OP_CLASSES
 #include "dialects/Train/TrainOps.h.inc"
 
@@ -58,6 +61,10 @@ Type getStatisticsType(Type elementType);
 /// `shape` that value had before the broadcast.
 Value reduceToShape(OpBuilder &builder, Location loc, Value grad,
                     ArrayRef<int64_t> shape);
+
+/// The value of a schedule at the `step`-th step, counted from 1, in f64: what
+/// `train.schedule` computes.
+double evaluateSchedule(ScheduleAttr schedule, int64_t step);
 
 /// A rank-0 constant of `elementType`.
 Value createScalar(OpBuilder &builder, Location loc, Type elementType,

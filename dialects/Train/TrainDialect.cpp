@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::train;
@@ -89,9 +90,11 @@ static ParseResult parseShapeTypes(OpAsmParser &parser, Type &input,
 
 /// `%param, %grad[, %momentum], %lr[, %step]`: the number of operands tells
 /// which optional ones are there, since a step comes only with a momentum.
-static void printSgdOperands(OpAsmPrinter &printer, Operation *op, Value, Value,
-                             Value, Value, Value) {
-  printer << op->getOperands();
+static void printSgdOperands(OpAsmPrinter &printer, Operation *, Value param,
+                             Value grad, Value momentum, Value lr, Value step) {
+  SmallVector<Value> operands = {param, grad, momentum, lr, step};
+  llvm::erase(operands, Value());
+  printer << operands;
 }
 
 static ParseResult
@@ -126,10 +129,17 @@ parseSgdOperands(OpAsmParser &parser, OpAsmParser::UnresolvedOperand &param,
 
 #include "dialects/Train/TrainInterfaces.cpp.inc"
 
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Train/TrainAttributes.cpp.inc"
+
 #define GET_OP_CLASSES
 #include "dialects/Train/TrainOps.cpp.inc"
 
 void TrainDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/Train/TrainAttributes.cpp.inc"
+      >();
   addOperations<
 #define GET_OP_LIST
 #include "dialects/Train/TrainOps.cpp.inc"

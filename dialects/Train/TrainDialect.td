@@ -58,6 +58,7 @@ def Train_Dialect : Dialect {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let useDefaultAttributePrinterParser = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -77,6 +78,9 @@ def Train_FloatScalar
     : Type<And<[Train_FloatTensor.predicate, HasAnyRankOfPred<[0]>]>,
            "rank-0 tensor of f16, bf16, f32 or f64",
            "::mlir::RankedTensorType">;
+def Train_BoolScalar
+    : Type<And<[Train_BoolTensor.predicate, HasAnyRankOfPred<[0]>]>,
+           "tensor<i1>", "::mlir::RankedTensorType">;
 def Train_StepScalar : Type<And<[StaticShapeTensorOf<[I64]>.predicate,
                                  HasAnyRankOfPred<[0]>]>,
                             "tensor<i64>", "::mlir::RankedTensorType">;

@@ -604,6 +604,29 @@ LogicalResult SumSquaresOp::inferReturnTypes(MLIRContext *context, MaybeLoc,
   return success();
 }
 
+INFER(AccumulateOp) {
+  InferError error(loc, getOperationName());
+  types.push_back(adaptor.getSum().getType());
+  return requireShape(error, "grad", adaptor.getGrad(),
+                      shapeOf(adaptor.getSum()));
+}
+
+INFER(UpdateLossScaleOp) {
+  (void)loc;
+  types.append({adaptor.getScale().getType(),
+                adaptor.getHysteresisLeft().getType(),
+                adaptor.getIteration().getType(),
+                adaptor.getLastOverflow().getType(),
+                adaptor.getOverflow().getType()});
+  return success();
+}
+
+INFER(NextStepOp) {
+  (void)loc;
+  types.push_back(adaptor.getStep().getType());
+  return success();
+}
+
 INFER(SgdOp) {
   (void)loc;
   types.push_back(adaptor.getParam().getType());

@@ -18,5 +18,6 @@ include "dialects/Train/TrainOpsContraction.td"
 include "dialects/Train/TrainOpsShape.td"
 include "dialects/Train/TrainOpsNorm.td"
 include "dialects/Train/TrainOpsTraining.td"
+include "dialects/Train/TrainOpsStep.td"
 
 #endif // ZERO_DIALECTS_TRAIN_TRAINOPS_TD

@@ -91,6 +91,19 @@ def Train_OptimizerOps : OpDocGroup {
     the parameter and the state when the plan is made. The formulas and their
     order of operations are PyTorch's; the learning rate and the number of the
     step (from 1) are rank-0 tensors.
+
+    What every update may have besides: `scale`, by which the gradient is
+    multiplied before all else; the attribute `clip_value`, to whose range
+    [-v, v] its elements are then clamped; `skip`, which leaves parameter and
+    state as they are where it is true; `momentum`, a rank-0 tensor that takes
+    the place of `momentum` or `beta1`.
+
+    ```mlir
+    %p1 = train.sgd %p, %g, %lr scale %factor skip %overflow
+        {clip_value = 0.5 : f64}
+        : (tensor<8xf32>, tensor<8xf32>, tensor<f32>, tensor<f32>, tensor<i1>)
+        -> tensor<8xf32>
+    ```
   }];
 }
 
@@ -117,12 +130,22 @@ def Train_SumSquaresOp : Train_InferOp<"sum_squares", [
 class Train_OptimizerOp<string mnemonic, int flops, int transcendentals,
                         list<Trait> traits = []>
     : Train_InferOp<mnemonic, !listconcat(traits, [
+        AttrSizedOperandSegments,
         DeclareOpInterfaceMethods<Zero_OptimizerUpdate>,
         CostPerElement<flops, transcendentals>])> {
   let hasVerifier = 1;
+  /// What every update may have besides its own operands.
+  dag control = (ins Optional<Train_FloatScalar>:$grad_scale,
+                     Optional<Train_BoolScalar>:$skip,
+                     Optional<Train_FloatScalar>:$current_momentum,
+                     OptionalAttr<F64Attr>:$clip_value);
+  string controlFormat = [{
+    (`scale` $grad_scale^)? (`skip` $skip^)? (`momentum` $current_momentum^)?
+    attr-dict `:` functional-type(operands, results)
+  }];
 }
 
-def Train_SgdOp : Train_OptimizerOp<"sgd", 8, 0, [AttrSizedOperandSegments]> {
+def Train_SgdOp : Train_OptimizerOp<"sgd", 8, 0> {
   let summary = "Stochastic gradient descent, with momentum";
   let description = [{
     ```
@@ -143,33 +166,34 @@ def Train_SgdOp : Train_OptimizerOp<"sgd", 8, 0, [AttrSizedOperandSegments]> {
         : (tensor<8xf32>, tensor<8xf32>, tensor<f32>) -> tensor<8xf32>
     ```
   }];
-  let arguments = (ins Train_FloatTensor:$param, Train_FloatTensor:$grad,
-                       Optional<Train_FloatTensor>:$momentum_buffer,
-                       Train_FloatScalar:$lr,
-                       Optional<Train_StepScalar>:$step,
-                       DefaultValuedAttr<F64Attr, "::llvm::APFloat(0.0)">:$momentum,
-                       DefaultValuedAttr<F64Attr, "::llvm::APFloat(0.0)">:$dampening,
-                       DefaultValuedAttr<F64Attr, "::llvm::APFloat(0.0)">:$weight_decay,
-                       UnitAttr:$nesterov);
+  let arguments = !con((ins
+      Train_FloatTensor:$param, Train_FloatTensor:$grad,
+      Optional<Train_FloatTensor>:$momentum_buffer, Train_FloatScalar:$lr,
+      Optional<Train_StepScalar>:$step,
+      DefaultValuedAttr<F64Attr, "::llvm::APFloat(0.0)">:$momentum,
+      DefaultValuedAttr<F64Attr, "::llvm::APFloat(0.0)">:$dampening,
+      DefaultValuedAttr<F64Attr, "::llvm::APFloat(0.0)">:$weight_decay,
+      UnitAttr:$nesterov), control);
   let results = (outs Train_FloatTensor:$new_param,
                       Optional<Train_FloatTensor>:$new_momentum_buffer);
-  let assemblyFormat = [{
-    custom<SgdOperands>($param, $grad, $momentum_buffer, $lr, $step)
-    attr-dict `:` functional-type(operands, results)
-  }];
+  let assemblyFormat =
+      "custom<SgdOperands>($param, $grad, $momentum_buffer, $lr, $step)" #
+      controlFormat;
 }
 
 class Train_AdamOpBase<string mnemonic> : Train_OptimizerOp<mnemonic, 16, 1> {
-  let arguments = (ins Train_FloatTensor:$param, Train_FloatTensor:$grad,
-                       Train_FloatTensor:$exp_avg,
-                       Train_FloatTensor:$exp_avg_sq,
-                       Train_FloatScalar:$lr, Train_StepScalar:$step,
-                       F64Attr:$beta1, F64Attr:$beta2, F64Attr:$epsilon,
-                       F64Attr:$weight_decay);
+  let arguments = !con((ins
+      Train_FloatTensor:$param, Train_FloatTensor:$grad,
+      Train_FloatTensor:$exp_avg, Train_FloatTensor:$exp_avg_sq,
+      Train_FloatScalar:$lr, Train_StepScalar:$step, F64Attr:$beta1,
+      F64Attr:$beta2, F64Attr:$epsilon, F64Attr:$weight_decay,
+      UnitAttr:$no_bias_correction), control);
   let results = (outs Train_FloatTensor:$new_param,
                       Train_FloatTensor:$new_exp_avg,
                       Train_FloatTensor:$new_exp_avg_sq);
-  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat =
+      "$param `,` $grad `,` $exp_avg `,` $exp_avg_sq `,` $lr `,` $step" #
+      controlFormat;
 }
 
 def Train_AdamOp : Train_AdamOpBase<"adam"> {
@@ -182,8 +206,8 @@ def Train_AdamOp : Train_AdamOpBase<"adam"> {
     param = param - lr / (1 - beta1^step) * m
                     / (sqrt(v) / sqrt(1 - beta2^step) + epsilon)
     ```
-    The bias corrections are computed in f64, once per tensor. A state of zeros
-    is the start.
+    The bias corrections are computed in f64, once per tensor; with
+    `no_bias_correction` they are 1. A state of zeros is the start.
 
     ```mlir
     %p1, %m1, %v1 = train.adam %p, %g, %m, %v, %lr, %step

@@ -98,8 +98,9 @@ void StateOp::build(OpBuilder &builder, OperationState &state, StringRef name,
                     StringRef param, Type type) {
   state.addAttribute(getSymNameAttrName(state.name),
                      builder.getStringAttr(name));
-  state.addAttribute(getParamAttrName(state.name),
-                     FlatSymbolRefAttr::get(builder.getContext(), param));
+  if (!param.empty())
+    state.addAttribute(getParamAttrName(state.name),
+                       FlatSymbolRefAttr::get(builder.getContext(), param));
   state.addAttribute(getTypeAttrName(state.name), TypeAttr::get(type));
 }
 
@@ -107,9 +108,28 @@ RankedTensorType StateOp::getLogicalType() {
   return zero::getLogicalType(getType());
 }
 
-LogicalResult StateOp::verify() { return verifyStateType(*this, getType()); }
+LogicalResult StateOp::verify() {
+  if (failed(verifyStateType(*this, getType())))
+    return failure();
+  if (bool(getInitFile()) + getZeros() + bool(getValue()) > 1)
+    return emitOpError("expects at most one of init, zeros and value");
+  if (getInitTensor() && !getInitFile())
+    return emitOpError("names a tensor to start from but no file");
+  if (getValue() && getValue()->getType() != getLogicalType())
+    return emitOpError() << "expects a value of type " << getLogicalType()
+                         << ", got " << getValue()->getType();
+  if (getAccumulator() && (!getParam() || !getZeros()))
+    return emitOpError("is an accumulator; expects a parameter whose gradients "
+                       "it sums, and zeros to start from");
+  if (!getParam() && isa<ShardedType>(getType()))
+    return emitOpError() << "is a state of no parameter, which every rank holds "
+                         << "whole; expects a tensor type, got " << getType();
+  return success();
+}
 
 LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!getParam())
+    return success();
   auto param = symbols.lookupNearestSymbolFrom<ParamOp>(*this, getParamAttr());
   if (!param)
     return emitOpError() << "refers to " << getParamAttr()

@@ -70,25 +70,42 @@ def Zero_ParamOp : Zero_Op<"param", [Symbol]> {
 
 def Zero_StateOp : Zero_Op<"state", [Symbol,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "an optimizer state of a parameter, as a symbol";
+  let summary = "a state of the optimizer or of the step, as a symbol";
   let description = [{
-    A tensor that the optimizer keeps for one parameter between steps. It
-    starts from `zeros` (the default of every optimizer here) or from nothing
-    where the host program supplies it.
+    A tensor that the optimizer keeps for one parameter between steps, or, with
+    no parameter, one that the step itself keeps (the loss scale, the number of
+    the step). It starts from `zeros`, from a `value`, from a tensor of a weights
+    file (`init`, as a parameter does: the f32 master of a bf16 parameter), or
+    from nothing where the host program supplies it. An `accumulator` sums
+    gradients over the micro-batches of one step: it is zero between steps and
+    is never saved.
 
     **Constraints**: the parameter exists, is trained and has the same logical
-    shape; where the state is sharded, it is cut as its parameter is or would be.
+    shape; where the state is sharded, it is cut as its parameter is or would be;
+    without a parameter it is not sharded. At most one of `zeros`, `value` and
+    `init`; a `value` has the logical type. An accumulator has a parameter and
+    starts as zeros.
 
     Example:
 
     ```mlir
     zero.state @fc1.weight.momentum of @fc1.weight : tensor<128x64xf32> zeros
+    zero.state @fc1.weight.master of @fc1.weight : tensor<128x64xf32> init("mlp.safetensors", "fc1.weight")
+    zero.state @fc1.weight.grad of @fc1.weight : tensor<128x64xf32> zeros accumulator
+    zero.state @loss_scale : tensor<f32> value(dense<65536.0> : tensor<f32>)
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$param,
-    Zero_StateTypeAttr:$type, UnitAttr:$zeros);
+  let arguments = (ins SymbolNameAttr:$sym_name,
+    OptionalAttr<FlatSymbolRefAttr>:$param, Zero_StateTypeAttr:$type,
+    OptionalAttr<StrAttr>:$init_file, OptionalAttr<StrAttr>:$init_tensor,
+    UnitAttr:$zeros, OptionalAttr<ElementsAttr>:$value, UnitAttr:$accumulator);
   let assemblyFormat = [{
-    $sym_name `of` $param `:` $type (`zeros` $zeros^)? attr-dict
+    $sym_name (`of` $param^)? `:` $type
+    oilist( `init` `(` custom<InitSource>($init_file, $init_tensor) `)`
+          | `zeros` $zeros
+          | `value` `(` $value `)`
+          | `accumulator` $accumulator )
+    attr-dict
   }];
   let extraClassDeclaration = [{
     /// The whole tensor, sharded or not.

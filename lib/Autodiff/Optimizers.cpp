@@ -89,7 +89,10 @@ Operation *UpdateBuilder::buildAdam(TrainedParameter parameter) {
                       parameter.grad, expAvg, expAvgSq, lr, step,
                       APFloat(options.beta1), APFloat(options.beta2),
                       APFloat(options.epsilon),
-                      APFloat(options.weightDecay.value_or(defaultDecay)));
+                      APFloat(options.weightDecay.value_or(defaultDecay)),
+                      options.noBiasCorrection, /*grad_scale=*/Value(),
+                      /*skip=*/Value(), /*current_momentum=*/Value(),
+                      /*clip_value=*/FloatAttr());
 }
 
 Operation *UpdateBuilder::buildUpdate(TrainedParameter parameter) {
@@ -104,7 +107,9 @@ Operation *UpdateBuilder::buildUpdate(TrainedParameter parameter) {
       builder, parameter.param.getLoc(), parameter.value, parameter.grad,
       momentum, lr, options.dampening != 0.0 ? step : Value(),
       APFloat(options.momentum), APFloat(options.dampening),
-      APFloat(options.weightDecay.value_or(0.0)), options.nesterov);
+      APFloat(options.weightDecay.value_or(0.0)), options.nesterov,
+      /*grad_scale=*/Value(), /*skip=*/Value(), /*current_momentum=*/Value(),
+      /*clip_value=*/FloatAttr());
 }
 
 void UpdateBuilder::build(TrainedParameter parameter) {

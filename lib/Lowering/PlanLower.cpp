@@ -39,7 +39,7 @@ static plan::ProgramOp createProgram(func::FuncOp step,
       grid.size() > 1 ? builder.getDenseI64ArrayAttr(grid)
                       : DenseI64ArrayAttr(),
       /*window=*/IntegerAttr(), /*budget=*/IntegerAttr(),
-      /*order=*/IntegerAttr());
+      /*order=*/IntegerAttr(), /*micro_batches=*/1);
   program.getBody().emplaceBlock();
   program.getBody().emplaceBlock();
   return program;
@@ -96,13 +96,14 @@ void StepLowering::declareParameter(Operation *symbol, StringRef name,
   auto state = dyn_cast<StateOp>(symbol);
   plan::ParameterOp::create(
       declarations, loc, name, storage->buffer.getBuffer(), role,
-      state ? declarations.getStringAttr(state.getParam()) : StringAttr(),
+      state && state.getParam() ? declarations.getStringAttr(*state.getParam())
+                                : StringAttr(),
       sharded ? declarations.getDenseI64ArrayAttr(logical.getShape())
               : DenseI64ArrayAttr(),
       sharded ? getPartsAttr(parts) : IntegerAttr(),
       param ? param.getInitFileAttr() : StringAttr(),
       param ? param.getInitTensorAttr() : StringAttr(),
-      /*ones=*/param && param.getOnes(),
+      /*ones=*/param && param.getOnes(), /*value=*/ElementsAttr(),
       param ? param.getTiedAttr() : ArrayAttr());
   if (sharded)
     storage->buffer.setPadding(

@@ -64,8 +64,8 @@ int64_t zero::getWholeBytes(Operation *collective) {
 
 static StringRef getUnitOfSymbol(StringRef name, SymbolTable &symbols) {
   auto param = symbols.lookup<ParamOp>(name);
-  if (auto state = symbols.lookup<StateOp>(name))
-    param = symbols.lookup<ParamOp>(state.getParam());
+  if (auto state = symbols.lookup<StateOp>(name); state && state.getParam())
+    param = symbols.lookup<ParamOp>(*state.getParam());
   return param ? param.getUnit().value_or(param.getSymName()) : "";
 }
 
@@ -146,8 +146,8 @@ static void groupUpdates(StepInfo &info, SymbolTable &symbols,
   llvm::MapVector<Operation *, SmallVector<AssignOp>> byParam;
   for (auto [name, assign] : assigns) {
     auto param = symbols.lookup<ParamOp>(name);
-    if (auto state = symbols.lookup<StateOp>(name))
-      param = symbols.lookup<ParamOp>(state.getParam());
+    if (auto state = symbols.lookup<StateOp>(name); state && state.getParam())
+      param = symbols.lookup<ParamOp>(*state.getParam());
     if (param && param.isTrained())
       byParam[param].push_back(assign);
   }

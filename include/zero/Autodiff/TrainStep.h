@@ -16,7 +16,47 @@
 
 #include "zero/Autodiff/Autodiff.h"
 
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
 namespace mlir::train {
+
+/// A learning-rate schedule: its kind and numbers as `#train.schedule` has them.
+struct LearningRateSchedule {
+  /// For instance "WarmupLR" or "cosine"; see `#train.schedule`.
+  std::string kind;
+  /// By name; `lr` is the base learning rate.
+  std::map<std::string, double> numbers;
+};
+
+/// Parameters that are trained otherwise than the others. The first group whose
+/// pattern matches a parameter's name holds.
+struct ParameterGroup {
+  /// Globs over names (`*.bias`, `transformer.h.?.ln_*`); "auto" stands for
+  /// parameters of at most one dimension: biases and norms.
+  std::vector<std::string> patterns;
+  /// Absent: as the others.
+  std::optional<double> weightDecay;
+  /// The group's learning rate over that of the others.
+  double learningRateFactor = 1.0;
+};
+
+/// DeepSpeed's fp16 loss scaling (deepspeed/runtime/fp16/loss_scaler.py).
+struct LossScaling {
+  /// A number that stays; absent: dynamic.
+  std::optional<double> fixed;
+  double initialScale = 65536.0;
+  int64_t window = 1000;
+  int64_t hysteresis = 2;
+  bool consecutiveHysteresis = false;
+  double minScale = 1.0;
+  double factor = 2.0;
+};
+
+/// Element type of parameters and activations, or of reductions.
+enum class FloatKind { F32, BF16, F16 };
 
 /// What to train with. The defaults are PyTorch's.
 struct TrainStepOptions {
@@ -41,6 +81,32 @@ struct TrainStepOptions {
   std::optional<SmallVector<int64_t>> labelsShape;
   /// Labels that do not count.
   int64_t ignoreIndex = -100;
+  /// adam, adamw: leave out the bias corrections.
+  bool noBiasCorrection = false;
+
+  /// Type that forward and backward compute in. Narrower than f32: parameters
+  /// are stored in it and each trained one has an f32 master that the optimizer
+  /// updates.
+  FloatKind precision = FloatKind::F32;
+  /// Type that gradients are reduced in; absent: f32.
+  std::optional<FloatKind> reduceType;
+  /// Absent: none. Only with `precision` F16 is it needed.
+  std::optional<LossScaling> lossScaling;
+  /// Leave parameters and states as they are in a step whose gradients are not
+  /// finite. Loss scaling implies it.
+  bool skipNonFinite = false;
+
+  /// Micro-batches of a step, whose gradients are averaged.
+  int64_t microBatches = 1;
+  /// Largest norm of all gradients; absent: any. Excludes `clipValue`.
+  std::optional<double> clipNorm;
+  /// Largest magnitude of a gradient's element; absent: any.
+  std::optional<double> clipValue;
+  std::vector<ParameterGroup> groups;
+  /// Absent: the learning rate is an argument of the step.
+  std::optional<LearningRateSchedule> schedule;
+  /// Schedules sgd's momentum or Adam's beta1 (one-cycle); absent: constant.
+  std::optional<LearningRateSchedule> momentumSchedule;
 };
 
 /// Adds the loss to the forward function `function` before its terminator, with
