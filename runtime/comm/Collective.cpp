@@ -51,16 +51,10 @@ static float widen(float value) { return value; }
 static float widen(BFloat16 value) { return value.widen(); }
 static float widen(Half value) { return value.widen(); }
 
-/// `values` as the elements of a tensor.
-template <typename T>
-static void store(const T *values, uint64_t count, T *out) {
-  std::copy_n(values, count, out);
-}
-template <typename Narrow>
-static void store(const float *values, uint64_t count, Narrow *out) {
-  for (uint64_t i = 0; i < count; ++i)
-    out[i] = Narrow::round(values[i]);
-}
+static void round(double value, double &out) { out = value; }
+static void round(float value, float &out) { out = value; }
+static void round(float value, BFloat16 &out) { out = BFloat16::round(value); }
+static void round(float value, Half &out) { out = Half::round(value); }
 
 /// Adds `values` to `sum`, or starts it with them.
 template <typename E, typename Sum>
@@ -114,7 +108,8 @@ void Reduction<E>::sumRow(uint64_t row, uint64_t begin, uint64_t count,
     accumulate(reinterpret_cast<const E *>(sources[source]) + begin, count,
                /*first=*/source == 0, sum);
   divide(count, piece.inner);
-  store(sum, count, out);
+  for (uint64_t i = 0; i < count; ++i)
+    round(sum[i], out[i]);
 }
 
 /// The sum along both axes: of the rows' sums, rounded as one collective for
@@ -129,7 +124,8 @@ void Reduction<E>::sumRows(uint64_t begin, uint64_t count, E *out) {
   }
   std::copy_n(total, count, sum);
   divide(count, rows);
-  store(sum, count, out);
+  for (uint64_t i = 0; i < count; ++i)
+    round(sum[i], out[i]);
 }
 
 template <typename E>

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The library functions "conv", "conv_grad_input" and "conv_grad_weight" in one
-// to three spatial dimensions, on plain tensors.
+// to three spatial dimensions, on plain tensors. Operands in bf16 and f16 are
+// widened as a whole.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +30,10 @@ struct Window {
 /// with; a tensor that has another one is reordered on the way.
 class ConvolutionBuilder {
 public:
-  ConvolutionBuilder(const Command &command, const dnnl::engine &engine)
-      : command(command), engine(engine) {}
+  ConvolutionBuilder(const Command &command,
+                     const std::vector<fb::DType> &types,
+                     const dnnl::engine &engine)
+      : command(command), types(types), engine(engine) {}
   LibraryCall build();
 
 private:
@@ -38,6 +41,9 @@ private:
   size_t spatialDims() const {
     return command.operands[0].view.sizes.size() - 2;
   }
+  Stored stored(size_t operand) const;
+  View viewInF32(size_t operand) const;
+  Place inF32(size_t operand);
   memory::desc tensor(size_t operand) const;
   memory::desc weights(size_t operand) const;
   void forward();
@@ -55,6 +61,7 @@ private:
                const memory::desc &to, Place toPlace);
 
   const Command &command;
+  const std::vector<fb::DType> &types;
   const dnnl::engine &engine;
   LibraryCall call;
   Window window;
@@ -66,8 +73,28 @@ static memory::desc anyLayout(const memory::desc &desc) {
   return {desc.dims(), memory::data_type::f32, memory::format_tag::any};
 }
 
-static Place operandPlace(size_t operand) {
-  return {Place::OperandBase, operand, 0};
+/// An operand; its view's offset has become part of its address.
+Stored ConvolutionBuilder::stored(size_t operand) const {
+  View view = command.operands[operand].view;
+  view.offset = 0;
+  return {view, {Place::OperandBase, operand, 0, {}}, types[operand]};
+}
+
+/// The operand's elements where the library reads or writes them.
+View ConvolutionBuilder::viewInF32(size_t operand) const {
+  const View &view = command.operands[operand].view;
+  return types[operand] == fb::DType_F32 ? view : contiguousView(view.sizes);
+}
+
+/// The place of an operand that is read, after it was widened.
+Place ConvolutionBuilder::inF32(size_t operand) {
+  Stored from = stored(operand);
+  if (from.type == fb::DType_F32)
+    return from.place;
+  Stored wide{viewInF32(operand), {}, fb::DType_F32};
+  wide.place = call.scratch(*elementCount(wide.view.sizes) * sizeof(float));
+  call.addCopy(from, wide);
+  return wide.place;
 }
 
 void ConvolutionBuilder::readWindow() {
@@ -103,13 +130,13 @@ void ConvolutionBuilder::readWindow() {
 }
 
 memory::desc ConvolutionBuilder::tensor(size_t operand) const {
-  const View &view = command.operands[operand].view;
+  View view = viewInF32(operand);
   return {view.sizes, memory::data_type::f32, view.strides};
 }
 
 /// Weights with their groups as a dimension of its own.
 memory::desc ConvolutionBuilder::weights(size_t operand) const {
-  View view = command.operands[operand].view;
+  View view = viewInF32(operand);
   if (window.group > 1) {
     if (view.sizes[0] % window.group)
       fail(ZRT_ERROR_FORMAT, view.sizes[0], " output channels do not divide ",
@@ -126,19 +153,19 @@ void ConvolutionBuilder::reorder(const memory::desc &from, Place fromPlace,
   dnnl::reorder::primitive_desc desc(engine, from, engine, to, primitiveAttr());
   call.addPrimitive(
       dnnl::reorder(desc), desc.scratchpad_desc(),
-      {{DNNL_ARG_FROM, from, fromPlace, {}}, {DNNL_ARG_TO, to, toPlace, {}}});
+      {{DNNL_ARG_FROM, from, fromPlace}, {DNNL_ARG_TO, to, toPlace}});
 }
 
 PrimitiveArg ConvolutionBuilder::input(int id, size_t operand,
                                        const memory::desc &held,
                                        const memory::desc &wanted) {
-  Place place = operandPlace(operand);
+  Place place = inF32(operand);
   if (held != wanted) {
     Place packed = call.scratch(wanted.get_size());
     reorder(held, place, wanted, packed);
     place = packed;
   }
-  return {id, wanted, place, {}};
+  return {id, wanted, place};
 }
 
 void ConvolutionBuilder::run(const dnnl::primitive &primitive,
@@ -146,13 +173,19 @@ void ConvolutionBuilder::run(const dnnl::primitive &primitive,
                              std::vector<PrimitiveArg> args, int outputId,
                              const memory::desc &held,
                              const memory::desc &produced) {
-  Place target = operandPlace(command.operands.size() - 1);
+  size_t operand = command.operands.size() - 1;
+  Stored target = stored(operand), wide = target;
+  bool narrow = target.type != fb::DType_F32;
+  if (narrow)
+    wide = {viewInF32(operand), call.scratch(held.get_size()), fb::DType_F32};
   bool same = held == produced;
-  Place place = same ? target : call.scratch(produced.get_size());
-  args.push_back({outputId, produced, place, {}});
+  Place place = same ? wide.place : call.scratch(produced.get_size());
+  args.push_back({outputId, produced, place});
   call.addPrimitive(primitive, scratchpad, std::move(args));
   if (!same)
-    reorder(produced, place, held, target);
+    reorder(produced, place, held, wide.place);
+  if (narrow)
+    call.addCopy(wide, target);
 }
 
 dnnl::convolution_forward::primitive_desc
@@ -187,7 +220,7 @@ void ConvolutionBuilder::forward() {
       input(DNNL_ARG_SRC, 0, x, desc.src_desc()),
       input(DNNL_ARG_WEIGHTS, 1, w, desc.weights_desc())};
   if (hasBias)
-    args.push_back({DNNL_ARG_BIAS, bias, operandPlace(2), {}});
+    args.push_back({DNNL_ARG_BIAS, bias, inF32(2)});
   run(dnnl::convolution_forward(desc), desc.scratchpad_desc(), std::move(args),
       DNNL_ARG_DST, y, desc.dst_desc());
 }
@@ -239,6 +272,7 @@ LibraryCall ConvolutionBuilder::build() {
 }
 
 LibraryCall zrt::makeConvolution(const Command &command,
+                                 const std::vector<fb::DType> &types,
                                  const dnnl::engine &engine) {
-  return ConvolutionBuilder(command, engine).build();
+  return ConvolutionBuilder(command, types, engine).build();
 }

@@ -24,41 +24,42 @@ dnnl::primitive_attr zrt::primitiveAttr() {
 }
 
 Place LibraryCall::scratch(uint64_t bytes) {
-  Place place{Place::ScratchBase, 0, scratchBytes};
+  Place place{Place::ScratchBase, 0, scratchBytes, {}};
   scratchBytes += (bytes + 63) / 64 * 64;
   return place;
 }
 
-void LibraryCall::addCopy(const View &from, Place fromPlace, const View &to,
-                          Place toPlace) {
+void LibraryCall::addCopy(const Stored &from, const Stored &to) {
   LibraryStep step;
-  step.copy.emplace(from, to, sizeof(float));
-  step.from = fromPlace;
-  step.to = toPlace;
+  step.copy.emplace(from.view, from.type, to.view, to.type);
+  step.from = from.place;
+  step.to = to.place;
   steps.push_back(std::move(step));
 }
 
 void LibraryCall::addPrimitive(const dnnl::primitive &primitive,
                                const dnnl::memory::desc &scratchpad,
-                               std::vector<PrimitiveArg> args,
-                               std::vector<int64_t> loop) {
+                               std::vector<PrimitiveArg> args) {
   LibraryStep step;
   step.primitive = primitive;
   step.args = std::move(args);
-  step.loop = std::move(loop);
-  if (size_t bytes = scratchpad.get_size())
-    step.args.push_back({DNNL_ARG_SCRATCHPAD, scratchpad, scratch(bytes),
-                         std::vector<int64_t>(step.loop.size(), 0)});
+  if (size_t bytes = scratchpad.get_size()) {
+    auto [entry, isNew] = scratchpads.try_emplace(bytes);
+    if (isNew)
+      entry->second = scratch(bytes);
+    step.args.push_back({DNNL_ARG_SCRATCHPAD, scratchpad, entry->second});
+  }
   steps.push_back(std::move(step));
 }
 
 LibraryCall zrt::makeLibraryCall(const Program &program, const Command &command,
                                  const dnnl::engine &engine) {
+  std::vector<fb::DType> types;
   for (const Operand &operand : command.operands) {
-    fb::DType type = program.buffers[operand.buffer].dtype;
-    if (type != fb::DType_F32)
-      fail(ZRT_ERROR_FORMAT, "elements of type ", dtypeName(type),
-           "; library calls take f32");
+    types.push_back(program.buffers[operand.buffer].dtype);
+    if (!isFloat(types.back()) || types.back() == fb::DType_F64)
+      fail(ZRT_ERROR_FORMAT, "elements of type ", dtypeName(types.back()),
+           "; library calls take f32, bf16 and f16");
     for (int64_t size : operand.view.sizes)
       if (size == 0)
         fail(ZRT_ERROR_FORMAT, "an operand is empty");
@@ -67,10 +68,10 @@ LibraryCall zrt::makeLibraryCall(const Program &program, const Command &command,
     fail(ZRT_ERROR_FORMAT, "the output has two indices for one element");
   try {
     if (command.callee == "matmul")
-      return makeMatmul(command, engine);
+      return makeMatmul(command, types, engine);
     if (command.callee == "conv" || command.callee == "conv_grad_input" ||
         command.callee == "conv_grad_weight")
-      return makeConvolution(command, engine);
+      return makeConvolution(command, types, engine);
   } catch (const dnnl::error &error) {
     fail(ZRT_ERROR_FORMAT,
          "oneDNN does not take the operands: ", error.message);
@@ -78,7 +79,8 @@ LibraryCall zrt::makeLibraryCall(const Program &program, const Command &command,
   fail(ZRT_ERROR_FORMAT, "unknown library function '", command.callee, "'");
 }
 
-std::string zrt::libraryCallKey(const Command &command) {
+std::string zrt::libraryCallKey(const Program &program,
+                                const Command &command) {
   std::ostringstream key;
   auto write = [&](const std::vector<int64_t> &numbers) {
     for (int64_t number : numbers)
@@ -88,6 +90,7 @@ std::string zrt::libraryCallKey(const Command &command) {
   key << command.callee << ':';
   for (const Operand &operand : command.operands) {
     // The offset is no part: it goes into the address.
+    key << dtypeName(program.buffers[operand.buffer].dtype) << ' ';
     write(operand.view.sizes);
     write(operand.view.strides);
   }
@@ -107,44 +110,46 @@ BoundCall::BoundCall(std::shared_ptr<const LibraryCall> boundCall,
     std::unordered_map<int, dnnl::memory> memories;
     for (const PrimitiveArg &arg : step.args)
       memories.emplace(arg.id,
-                       dnnl::memory(arg.desc, engine, address(arg.place)));
+                       dnnl::memory(arg.desc, engine, address(arg.place, {})));
     args.push_back(std::move(memories));
   }
 }
 
-uint8_t *BoundCall::address(const Place &place) const {
+uint8_t *BoundCall::address(const Place &place,
+                            const std::vector<int64_t> &position) const {
   uint8_t *base =
       place.base == Place::ScratchBase ? scratch : operands[place.operand];
-  return base + place.byteOffset;
+  int64_t offset = int64_t(place.byteOffset);
+  if (!place.loopStrides.empty())
+    for (size_t dim = 0; dim < position.size(); ++dim)
+      offset += position[dim] * place.loopStrides[dim];
+  return base + offset;
 }
 
-void BoundCall::runLoop(size_t index, dnnl::stream &stream) {
-  const LibraryStep &step = call->steps[index];
-  std::vector<int64_t> position(step.loop.size(), 0);
-  while (true) {
-    for (const PrimitiveArg &arg : step.args) {
-      int64_t offset = 0;
-      for (size_t dim = 0; dim < position.size(); ++dim)
-        offset += position[dim] * arg.loopStrides[dim];
-      args[index].at(arg.id).set_data_handle(address(arg.place) + offset);
+void BoundCall::runSteps(const std::vector<int64_t> &position,
+                         dnnl::stream &stream) {
+  for (size_t index = 0; index < call->steps.size(); ++index) {
+    const LibraryStep &step = call->steps[index];
+    if (step.copy) {
+      step.copy->run(address(step.from, position), address(step.to, position));
+      continue;
     }
+    for (const PrimitiveArg &arg : step.args)
+      if (!position.empty() && !arg.place.loopStrides.empty())
+        args[index].at(arg.id).set_data_handle(address(arg.place, position));
     step.primitive.execute(stream, args[index]);
-    size_t dim = position.size();
-    while (dim > 0 && ++position[dim - 1] == step.loop[dim - 1])
-      position[--dim] = 0;
-    if (dim == 0)
-      return;
   }
 }
 
 void BoundCall::run(dnnl::stream &stream) {
-  for (size_t index = 0; index < call->steps.size(); ++index) {
-    const LibraryStep &step = call->steps[index];
-    if (step.copy)
-      step.copy->run(address(step.from), address(step.to));
-    else if (step.loop.empty())
-      step.primitive.execute(stream, args[index]);
-    else
-      runLoop(index, stream);
+  const std::vector<int64_t> &loop = call->loop;
+  std::vector<int64_t> position(loop.size(), 0);
+  while (true) {
+    runSteps(position, stream);
+    size_t dim = position.size();
+    while (dim > 0 && ++position[dim - 1] == loop[dim - 1])
+      position[--dim] = 0;
+    if (dim == 0)
+      return;
   }
 }

@@ -12,6 +12,10 @@
 // the product, a view without consecutive elements by packing it, another bias
 // by writing it into the output first.
 //
+// A product with operands in bf16 or f16 is computed block by block, so that
+// what is widened to f32 at a time has a size of its own. Each element of the
+// result is one sum in f32 over all of k, rounded once.
+//
 //===----------------------------------------------------------------------===//
 
 #include "runtime/core/Error.h"
@@ -24,10 +28,7 @@ using namespace zrt;
 
 namespace {
 /// A stack of matrices: the last two dimensions are rows and columns.
-struct Matrices {
-  View view;
-  Place place;
-
+struct Matrices : Stored {
   size_t rank() const { return view.sizes.size(); }
   int64_t &size(size_t fromLast) { return view.sizes[rank() - 1 - fromLast]; }
   int64_t &stride(size_t fromLast) {
@@ -41,49 +42,92 @@ struct Matrices {
     view.sizes.erase(view.sizes.begin() + dim);
     view.strides.erase(view.strides.begin() + dim);
   }
+  /// Keeps `count` of the rows (fromLast 1) or columns (0) from `begin` on; all
+  /// of a broadcast dimension.
+  void cut(size_t fromLast, int64_t begin, int64_t count) {
+    if (size(fromLast) == 1)
+      return;
+    size(fromLast) = count;
+    place.byteOffset += begin * stride(fromLast) * elementBytes(type);
+  }
+  bool isConsecutive() const;
 };
 
-class MatmulBuilder {
+/// A product, or a block of one.
+struct Product {
+  Matrices a, b, out;
+  std::optional<Matrices> bias;
+};
+
+/// Scratch memory that the blocks of one operand share: the first is the
+/// largest.
+using Room = std::optional<Place>;
+
+class MatmulBuilder : Product {
 public:
-  MatmulBuilder(const Command &command, const dnnl::engine &engine);
+  MatmulBuilder(const Command &command, const std::vector<fb::DType> &types,
+                const dnnl::engine &engine);
   LibraryCall build();
 
 private:
   void checkShapes();
   void simplify();
   bool mergesIntoRows(Matrices &matrices, bool mayBroadcast);
-  void pack(Matrices &matrices);
-  void addProduct(bool nativeBias, bool addToOut);
-  dnnl::matmul::primitive_desc describe(bool nativeBias, bool addToOut,
-                                        size_t matrixRank) const;
-  bool biasIsRow();
+  std::vector<Matrices *> all();
+  bool isNarrow();
+  bool isSlowStack() const;
+  void loopOverStack();
+  Matrices inScratch(const Matrices &matrices, Room &room);
+  Matrices taken(const Matrices &matrices, Room &room);
+  void addBlocks();
+  void addBlock(Product block);
+  void addProduct(const Product &block, bool addToOut);
+  dnnl::matmul::primitive_desc describe(const Product &block,
+                                        bool addToOut) const;
 
   const dnnl::engine &engine;
   LibraryCall call;
-  Matrices a, b, out;
-  std::optional<Matrices> bias;
+  Room aRoom, bRoom, biasRoom, outRoom;
 };
 } // namespace
 
 /// A view whose offset has become part of the operand's address.
-static Matrices operandMatrices(const Command &command, size_t index) {
-  Matrices matrices{command.operands[index].view, {}};
+static Matrices operandMatrices(const Command &command,
+                                const std::vector<fb::DType> &types,
+                                size_t index) {
+  Matrices matrices{{command.operands[index].view, {}, types[index]}};
   matrices.view.offset = 0;
   matrices.place.operand = index;
   return matrices;
 }
 
-MatmulBuilder::MatmulBuilder(const Command &command, const dnnl::engine &engine)
+MatmulBuilder::MatmulBuilder(const Command &command,
+                             const std::vector<fb::DType> &types,
+                             const dnnl::engine &engine)
     : engine(engine) {
   size_t count = command.operands.size();
   if (count != 3 && count != 4)
     fail(ZRT_ERROR_FORMAT, "a matmul has 3 or 4 operands, not ", count);
-  a = operandMatrices(command, 0);
-  b = operandMatrices(command, 1);
-  out = operandMatrices(command, count - 1);
+  a = operandMatrices(command, types, 0);
+  b = operandMatrices(command, types, 1);
+  out = operandMatrices(command, types, count - 1);
   if (count == 4)
-    bias = operandMatrices(command, 2);
+    bias = operandMatrices(command, types, 2);
   checkShapes();
+}
+
+std::vector<Matrices *> MatmulBuilder::all() {
+  std::vector<Matrices *> operands = {&a, &b, &out};
+  if (bias)
+    operands.push_back(&*bias);
+  return operands;
+}
+
+bool MatmulBuilder::isNarrow() {
+  for (Matrices *matrices : all())
+    if (matrices->type != fb::DType_F32)
+      return true;
+  return false;
 }
 
 void MatmulBuilder::checkShapes() {
@@ -124,11 +168,9 @@ bool MatmulBuilder::mergesIntoRows(Matrices &matrices, bool mayBroadcast) {
 /// Brings the operands to the form with the fewest dimensions and with rows
 /// of the output contiguous where that is possible.
 void MatmulBuilder::simplify() {
-  std::vector<Matrices *> all = {&a, &b, &out};
-  if (bias)
-    all.push_back(&*bias);
+  std::vector<Matrices *> operands = all();
   // Broadcast: one size-1 form for both ways of writing it.
-  for (Matrices *matrices : all)
+  for (Matrices *matrices : operands)
     for (size_t dim = 0; dim < matrices->rank(); ++dim)
       if (matrices->view.strides[dim] == 0 &&
           (dim + 2 < matrices->rank() || (bias && matrices == &*bias)))
@@ -138,12 +180,12 @@ void MatmulBuilder::simplify() {
       ++dim;
       continue;
     }
-    for (Matrices *matrices : all)
+    for (Matrices *matrices : operands)
       matrices->dropDim(dim);
   }
   while (out.rank() > 2 && b.size(2) == 1 && mergesIntoRows(a, false) &&
          mergesIntoRows(out, false) && (!bias || mergesIntoRows(*bias, true))) {
-    for (Matrices *matrices : all) {
+    for (Matrices *matrices : operands) {
       if (matrices != &b)
         matrices->size(1) *= matrices->size(2);
       matrices->dropDim(matrices->rank() - 3);
@@ -152,43 +194,62 @@ void MatmulBuilder::simplify() {
   // The library writes rows; an output of columns is the transposed product.
   if (out.size(0) > 1 && out.stride(0) != 1 &&
       (out.size(1) == 1 || out.stride(1) == 1)) {
-    for (Matrices *matrices : all)
+    for (Matrices *matrices : operands)
       matrices->transpose();
     std::swap(a, b);
   }
 }
 
-/// Gives matrices without a dimension of consecutive elements a place in
-/// scratch memory where they have one.
-void MatmulBuilder::pack(Matrices &matrices) {
+bool Matrices::isConsecutive() const {
   auto consecutive = [&](size_t inner, size_t outer) {
-    bool step = matrices.size(inner) == 1 || matrices.stride(inner) == 1;
-    return step && (matrices.size(outer) == 1 ||
-                    matrices.stride(outer) >= matrices.size(inner));
+    size_t last = rank() - 1;
+    int64_t size = view.sizes[last - inner], steps = view.sizes[last - outer];
+    bool step = size == 1 || view.strides[last - inner] == 1;
+    return step && (steps == 1 || view.strides[last - outer] >= size);
   };
-  if (consecutive(0, 1) || consecutive(1, 0))
-    return;
-  View packed = contiguousView(matrices.view.sizes);
-  Place place =
-      call.scratch(*elementCount(matrices.view.sizes) * sizeof(float));
-  call.addCopy(matrices.view, matrices.place, packed, place);
-  matrices.view = packed;
-  matrices.place = place;
+  return consecutive(0, 1) || consecutive(1, 0);
 }
 
-bool MatmulBuilder::biasIsRow() {
-  for (size_t fromLast = 1; fromLast < bias->rank(); ++fromLast)
-    if (bias->size(fromLast) != 1)
+/// Matrices like these in scratch memory, in f32 and without gaps; the rows or
+/// the columns are consecutive, as they were.
+Matrices MatmulBuilder::inScratch(const Matrices &matrices, Room &room) {
+  if (!room)
+    room = call.scratch(*elementCount(matrices.view.sizes) * sizeof(float));
+  Matrices packed = matrices;
+  bool columns = packed.size(1) > 1 && packed.stride(1) == 1;
+  if (columns)
+    packed.transpose();
+  packed.view = contiguousView(packed.view.sizes);
+  if (columns)
+    packed.transpose();
+  packed.place = *room;
+  packed.type = fb::DType_F32;
+  return packed;
+}
+
+/// An operand in the form that the library takes.
+Matrices MatmulBuilder::taken(const Matrices &matrices, Room &room) {
+  if (matrices.type == fb::DType_F32 && matrices.isConsecutive())
+    return matrices;
+  Matrices packed = inScratch(matrices, room);
+  call.addCopy(matrices, packed);
+  return packed;
+}
+
+static bool biasIsRow(const Product &block) {
+  const View &bias = block.bias->view;
+  for (size_t dim = 0; dim + 1 < bias.sizes.size(); ++dim)
+    if (bias.sizes[dim] != 1)
       return false;
-  return bias->size(0) == out.size(0) &&
-         (bias->size(0) == 1 || bias->stride(0) == 1);
+  return bias.sizes.back() == block.out.view.sizes.back() &&
+         (bias.sizes.back() == 1 || bias.strides.back() == 1);
 }
 
-/// The last `rank` dimensions of a view for the library. A dimension of size
-/// 1 gets the stride it would have in a plain layout.
-static dnnl::memory::desc describeView(const View &view, size_t rank) {
-  dnnl::memory::dims sizes(view.sizes.end() - rank, view.sizes.end());
-  dnnl::memory::dims strides(view.strides.end() - rank, view.strides.end());
+/// A view for the library. A dimension of size 1 gets the stride it would have
+/// in a plain layout.
+static dnnl::memory::desc describeView(const View &view) {
+  size_t rank = view.sizes.size();
+  dnnl::memory::dims sizes = view.sizes, strides = view.strides;
   int64_t &rowStride = strides[rank - 2], &columnStride = strides[rank - 1];
   if (sizes[rank - 1] == 1)
     columnStride = 1;
@@ -204,86 +265,142 @@ static dnnl::memory::desc describeView(const View &view, size_t rank) {
   return {sizes, dnnl::memory::data_type::f32, strides};
 }
 
-dnnl::matmul::primitive_desc MatmulBuilder::describe(bool nativeBias,
-                                                     bool addToOut,
-                                                     size_t matrixRank) const {
+/// The primitive for operands that are in the form it takes.
+dnnl::matmul::primitive_desc MatmulBuilder::describe(const Product &block,
+                                                     bool addToOut) const {
   dnnl::primitive_attr attr = primitiveAttr();
   if (addToOut) {
     dnnl::post_ops ops;
     ops.append_sum(1.0f);
     attr.set_post_ops(ops);
   }
-  dnnl::memory::desc aDesc = describeView(a.view, matrixRank);
-  dnnl::memory::desc bDesc = describeView(b.view, matrixRank);
-  dnnl::memory::desc outDesc = describeView(out.view, matrixRank);
-  if (!nativeBias)
+  dnnl::memory::desc aDesc = describeView(block.a.view);
+  dnnl::memory::desc bDesc = describeView(block.b.view);
+  dnnl::memory::desc outDesc = describeView(block.out.view);
+  if (!block.bias || addToOut)
     return {{aDesc, bDesc, outDesc}, attr, engine};
-  return {{aDesc, bDesc, describeView(bias->view, matrixRank), outDesc},
-          attr,
-          engine};
+  return {
+      {aDesc, bDesc, describeView(block.bias->view), outDesc}, attr, engine};
 }
 
-static bool isSlow(const dnnl::matmul::primitive_desc &desc) {
-  return std::strstr(desc.impl_info_str(), "ref") != nullptr;
+/// Whether the library has no fast code for the stack as a whole.
+bool MatmulBuilder::isSlowStack() const {
+  Product packed = *this;
+  for (Matrices *matrices : {&packed.a, &packed.b, &packed.out})
+    if (!matrices->isConsecutive())
+      matrices->view = contiguousView(matrices->view.sizes);
+  bool addToOut = bias && !biasIsRow(packed);
+  return std::strstr(describe(packed, addToOut).impl_info_str(), "ref");
 }
 
-void MatmulBuilder::addProduct(bool nativeBias, bool addToOut) {
-  size_t rank = out.rank();
-  auto desc = describe(nativeBias, addToOut, rank);
-  // A stack the library has no fast code for is multiplied one by one.
-  bool loop = rank > 2 && isSlow(desc);
-  if (loop) {
-    rank = 2;
-    desc = describe(nativeBias, addToOut, rank);
-  }
-  auto arg = [&](int id, Matrices &matrices) {
-    PrimitiveArg result{
-        id, describeView(matrices.view, rank), matrices.place, {}};
-    for (size_t dim = 0; loop && dim + 2 < out.rank(); ++dim)
-      result.loopStrides.push_back(matrices.view.sizes[dim] == 1
-                                       ? 0
-                                       : matrices.view.strides[dim] *
-                                             int64_t(sizeof(float)));
-    return result;
+/// The matrices of a stack one by one.
+void MatmulBuilder::loopOverStack() {
+  size_t stack = out.rank() - 2;
+  call.loop.assign(out.view.sizes.begin(), out.view.sizes.end() - 2);
+  for (Matrices *matrices : all())
+    for (size_t dim = 0; dim < stack; ++dim) {
+      bool repeats = matrices->view.sizes[0] == 1;
+      auto bytes = int64_t(elementBytes(matrices->type));
+      matrices->place.loopStrides.push_back(
+          repeats ? 0 : matrices->view.strides[0] * bytes);
+      matrices->dropDim(0);
+    }
+}
+
+void MatmulBuilder::addProduct(const Product &block, bool addToOut) {
+  auto desc = describe(block, addToOut);
+  auto arg = [](int id, const Matrices &matrices) {
+    return PrimitiveArg{id, describeView(matrices.view), matrices.place};
   };
-  std::vector<PrimitiveArg> args = {
-      arg(DNNL_ARG_SRC, a), arg(DNNL_ARG_WEIGHTS, b), arg(DNNL_ARG_DST, out)};
-  if (nativeBias)
-    args.push_back(arg(DNNL_ARG_BIAS, *bias));
-  std::vector<int64_t> loopSizes;
-  if (loop)
-    loopSizes.assign(out.view.sizes.begin(), out.view.sizes.end() - 2);
-  call.addPrimitive(dnnl::matmul(desc), desc.scratchpad_desc(), std::move(args),
-                    std::move(loopSizes));
+  std::vector<PrimitiveArg> args = {arg(DNNL_ARG_SRC, block.a),
+                                    arg(DNNL_ARG_WEIGHTS, block.b),
+                                    arg(DNNL_ARG_DST, block.out)};
+  if (block.bias && !addToOut)
+    args.push_back(arg(DNNL_ARG_BIAS, *block.bias));
+  call.addPrimitive(dnnl::matmul(desc), desc.scratchpad_desc(),
+                    std::move(args));
+}
+
+/// Adds a product whose `a` and `b` are in the form the library takes.
+void MatmulBuilder::addBlock(Product block) {
+  Matrices target = block.out;
+  bool isRows = target.size(0) == 1 || target.stride(0) == 1;
+  bool unpack = !isRows || target.type != fb::DType_F32;
+  if (unpack) {
+    block.out = inScratch(target, outRoom);
+    block.out.view = contiguousView(target.view.sizes);
+  }
+  bool addToOut = block.bias && !biasIsRow(block);
+  if (addToOut) {
+    Matrices spread = *block.bias;
+    for (size_t dim = 0; dim < spread.rank(); ++dim)
+      if (spread.view.sizes[dim] == 1)
+        spread.view.strides[dim] = 0;
+    spread.view.sizes = block.out.view.sizes;
+    call.addCopy(spread, block.out);
+  } else if (block.bias) {
+    block.bias = taken(*block.bias, biasRoom);
+  }
+  addProduct(block, addToOut);
+  if (unpack)
+    call.addCopy(block.out, target);
+}
+
+/// Elements of an operand that are in f32 at a time.
+constexpr int64_t panelElements = int64_t(1) << 22;
+
+/// How many of `size` rows of `width` elements make a panel.
+static int64_t blockOf(int64_t size, int64_t width) {
+  int64_t rows = panelElements / width / 64 * 64;
+  return std::min(size, std::max<int64_t>(rows, 64));
+}
+
+/// The product in blocks of the result, over all of k. `a` is widened once
+/// where it is one panel, else once for each block of columns.
+void MatmulBuilder::addBlocks() {
+  int64_t rows = blockOf(out.size(1), std::max<int64_t>(a.size(0), 2048));
+  int64_t columns = blockOf(out.size(0), std::max(a.size(0), rows));
+  Product whole = *this;
+  if (rows == out.size(1))
+    whole.a = taken(a, aRoom);
+  for (int64_t column = 0; column < out.size(0); column += columns) {
+    int64_t width = std::min(columns, out.size(0) - column);
+    Product panel = whole;
+    panel.b.cut(0, column, width);
+    panel.out.cut(0, column, width);
+    if (bias)
+      panel.bias->cut(0, column, width);
+    panel.b = taken(panel.b, bRoom);
+    for (int64_t row = 0; row < out.size(1); row += rows) {
+      int64_t height = std::min(rows, out.size(1) - row);
+      Product block = panel;
+      block.a.cut(1, row, height);
+      block.out.cut(1, row, height);
+      if (bias)
+        block.bias->cut(1, row, height);
+      block.a = taken(block.a, aRoom);
+      addBlock(block);
+    }
+  }
 }
 
 LibraryCall MatmulBuilder::build() {
   simplify();
-  pack(a);
-  pack(b);
-  Matrices target = out;
-  bool unpack = out.size(0) > 1 && out.stride(0) != 1;
-  if (unpack) {
-    out.view = contiguousView(out.view.sizes);
-    out.place = call.scratch(*elementCount(out.view.sizes) * sizeof(float));
+  bool narrow = isNarrow();
+  if (out.rank() > 2 && (narrow || isSlowStack()))
+    loopOverStack();
+  if (narrow) {
+    addBlocks();
+  } else {
+    a = taken(a, aRoom);
+    b = taken(b, bRoom);
+    addBlock(*this);
   }
-  bool nativeBias = bias && biasIsRow();
-  bool addToOut = bias && !nativeBias;
-  if (addToOut) {
-    View spread = bias->view;
-    for (size_t dim = 0; dim < spread.sizes.size(); ++dim)
-      if (spread.sizes[dim] == 1)
-        spread.strides[dim] = 0;
-    spread.sizes = out.view.sizes;
-    call.addCopy(spread, bias->place, out.view, out.place);
-  }
-  addProduct(nativeBias, addToOut);
-  if (unpack)
-    call.addCopy(out.view, out.place, target.view, target.place);
   return std::move(call);
 }
 
 LibraryCall zrt::makeMatmul(const Command &command,
+                            const std::vector<fb::DType> &types,
                             const dnnl::engine &engine) {
-  return MatmulBuilder(command, engine).build();
+  return MatmulBuilder(command, types, engine).build();
 }

@@ -122,7 +122,7 @@ void Session::prepareCalls(uint32_t threadCount) {
         const Command &command = program->commands[index];
         std::shared_ptr<const LibraryCall> call;
         if (command.op == fb::Op_Call) {
-          auto &entry = known[libraryCallKey(command)];
+          auto &entry = known[libraryCallKey(*program, command)];
           if (!entry)
             entry = std::make_shared<const LibraryCall>(
                 makeLibraryCall(*program, command, engine));

@@ -23,21 +23,27 @@ namespace zrt {
 class StridedCopy {
 public:
   StridedCopy(const View &from, const View &to, uint64_t elementBytes);
+  /// Converts on the way between f32 and itself, bf16 or f16; rounds to the
+  /// nearest, ties to even.
+  StridedCopy(const View &from, fb::DType fromType, const View &to,
+              fb::DType toType);
 
   /// The addresses are of the storages, before the views' offsets.
   void run(const uint8_t *from, uint8_t *to) const;
 
-private:
   struct Dim {
     int64_t size;
     int64_t from, to; // strides in bytes
   };
-  void copyDim(size_t index, const uint8_t *from, uint8_t *to) const;
-  template <typename T>
-  void copyElements(const Dim &dim, const uint8_t *from, uint8_t *to) const;
+  using CopyRow = void (*)(const Dim &dim, const uint8_t *from, uint8_t *to);
 
-  std::vector<Dim> dims; // outer first; the last may be a run of bytes
-  uint64_t elementBytes;
+private:
+  StridedCopy(const View &from, int64_t fromBytes, const View &to,
+              int64_t toBytes, CopyRow copyRow);
+  void copyDim(size_t index, const uint8_t *from, uint8_t *to) const;
+
+  std::vector<Dim> dims;        // outer first
+  CopyRow copyRow;              // along the last
   int64_t fromOffset, toOffset; // in bytes
 };
 

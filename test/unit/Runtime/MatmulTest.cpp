@@ -231,7 +231,8 @@ TEST(Matmul, Errors) {
   for (int i = 0; i < 3; ++i)
     doubles.operand(call, x);
   EXPECT_EQ(sessionError(doubles), "command 0 (call matmul): elements of type "
-                                   "f64; library calls take f32");
+                                   "f64; library calls take f32, bf16 "
+                                   "and f16");
   call.operands.pop_back();
   doubles.program.buffers[x]->dtype = fb::DType_F32;
   EXPECT_EQ(sessionError(doubles),
