@@ -12,21 +12,19 @@
 
 #include "runtime/io/Files.h"
 
+#include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 using namespace zrt;
 
-MappedFile::MappedFile(const std::string &path) : filePath(path) {
-  // Without O_NONBLOCK the open of a named pipe would wait for a writer.
-  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0)
-    throw IoError(path, std::string("cannot open: ") + std::strerror(errno));
+MappedFile::MappedFile(const File &file) : filePath(file.path()) {
+  int fd = file.descriptor();
   struct stat info;
   void *map = nullptr;
   int error = 0;
@@ -39,11 +37,10 @@ MappedFile::MappedFile(const std::string &path) : filePath(path) {
     if (map == MAP_FAILED)
       error = errno;
   }
-  close(fd);
   if (error)
-    throw IoError(path, error == EINVAL ? "not a regular file"
-                                        : std::string("cannot read: ") +
-                                              std::strerror(error));
+    throw IoError(filePath, error == EINVAL ? "not a regular file"
+                                            : std::string("cannot read: ") +
+                                                  std::strerror(error));
   bytes = static_cast<const uint8_t *>(map);
   length = size_t(info.st_size);
 }
@@ -65,78 +62,90 @@ void zrt::refuseOverwrite(const std::string &output,
                                 "; write to another file");
 }
 
-AtomicFile::AtomicFile(const std::string &path) : finalPath(path) {
+AtomicFile::AtomicFile(const std::string &path, FileSystem &system)
+    : system(system), finalPath(path) {
   struct stat info;
-  bool special = !stat(path.c_str(), &info) && !S_ISREG(info.st_mode);
-  if (!special)
-    temporaryPath = path + ".tmp-XXXXXX";
-  descriptor = special ? open(path.c_str(), O_WRONLY | O_CLOEXEC)
-                       : mkostemp(temporaryPath.data(), O_CLOEXEC);
-  if (descriptor < 0)
-    throw IoError(path, std::string("cannot create: ") + std::strerror(errno));
-  if (special)
+  if (&system == &FileSystem::real() && !stat(path.c_str(), &info) &&
+      !S_ISREG(info.st_mode))
+    openDevice();
+  else
+    createTemporary();
+}
+
+void AtomicFile::openDevice() {
+  device = open(finalPath.c_str(), O_WRONLY | O_CLOEXEC);
+  if (device < 0)
+    throw IoError(finalPath,
+                  std::string("cannot create: ") + std::strerror(errno));
+}
+
+void AtomicFile::createTemporary() {
+  static std::atomic<unsigned> number = 0;
+  int64_t handle = -EEXIST;
+  // A name may be taken by what an earlier process of this number left.
+  for (int i = 0; i < 100 && (handle == -EEXIST || handle == -EINTR); ++i) {
+    temporaryPath = finalPath + ".tmp-" + std::to_string(getpid()) + "-" +
+                    std::to_string(number++);
+    handle = system.createFile(FileSystem::noFolder, temporaryPath);
+  }
+  if (handle >= 0) {
+    file.emplace(system, FileSystem::Handle(handle), finalPath);
     return;
-  // mkostemp makes a private file; the result is as open(2) would make it.
-  mode_t mask = umask(0);
-  umask(mask);
-  fchmod(descriptor, 0666 & ~mask);
+  }
+  temporaryPath.clear();
+  throw IoError(finalPath,
+                std::string("cannot create: ") + std::strerror(int(-handle)));
 }
 
 AtomicFile::~AtomicFile() {
-  if (descriptor < 0)
-    return;
-  close(descriptor);
+  if (device >= 0)
+    close(device);
+  file.reset();
   if (!temporaryPath.empty())
-    unlink(temporaryPath.c_str());
-}
-
-void AtomicFile::fail(const char *what) const {
-  throw IoError(finalPath, std::string(what) + ": " + std::strerror(errno));
+    system.removeFile(FileSystem::noFolder, temporaryPath);
 }
 
 void AtomicFile::write(const void *data, size_t size) {
+  if (file)
+    return file->write(data, size);
   const char *next = static_cast<const char *>(data);
   while (size) {
-    ssize_t written = ::write(descriptor, next, size);
+    ssize_t written = ::write(device, next, size);
     if (written < 0 && errno == EINTR)
       continue;
     if (written < 0)
-      fail("cannot write");
+      throw IoError(finalPath,
+                    std::string("cannot write: ") + std::strerror(errno));
     next += written;
     size -= size_t(written);
   }
 }
 
 /// The rename is durable only once the folder is on disk too.
-static void syncFolderOf(const std::string &path) {
+static void syncFolderOf(const std::string &path, FileSystem &system) {
   size_t slash = path.rfind('/');
   std::string folder =
       slash == std::string::npos ? "." : path.substr(0, slash ? slash : 1);
-  int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0)
-    return; // a folder that may be written but not read: nothing to sync with
-  int failed = fsync(fd);
-  int error = errno;
-  close(fd);
-  // Some file systems cannot sync folders and say EINVAL.
-  if (failed && error != EINVAL)
-    throw IoError(path,
-                  std::string("cannot sync folder: ") + std::strerror(error));
+  // A folder may be written but not read: then there is nothing to sync with.
+  if (Folder::exists(folder, system))
+    Folder::open(folder, system).sync();
 }
 
 void AtomicFile::commit() {
-  if (temporaryPath.empty()) {
-    int failed = close(descriptor);
-    descriptor = -1;
+  if (!file) {
+    int failed = close(std::exchange(device, -1));
     if (failed)
-      fail("cannot write");
+      throw IoError(finalPath,
+                    std::string("cannot write: ") + std::strerror(errno));
     return;
   }
-  if (fsync(descriptor))
-    fail("cannot sync");
-  if (rename(temporaryPath.c_str(), finalPath.c_str()))
-    fail("cannot rename");
-  close(descriptor);
-  descriptor = -1;
-  syncFolderOf(finalPath);
+  file->sync();
+  file->close();
+  int64_t result =
+      system.rename(FileSystem::noFolder, temporaryPath, finalPath);
+  if (result < 0)
+    throw IoError(finalPath,
+                  std::string("cannot rename: ") + std::strerror(int(-result)));
+  temporaryPath.clear();
+  syncFolderOf(finalPath, system);
 }

@@ -15,12 +15,10 @@
 #ifndef ZERO_RUNTIME_IO_FILES_H
 #define ZERO_RUNTIME_IO_FILES_H
 
-#include <cstddef>
-#include <cstdint>
+#include "runtime/io/FileSystem.h"
+
+#include <optional>
 #include <stdexcept>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace zrt {
 
@@ -36,7 +34,9 @@ public:
 /// shorten the file while it is mapped.
 class MappedFile {
 public:
-  explicit MappedFile(const std::string &path);
+  explicit MappedFile(const std::string &path) : MappedFile(File::open(path)) {}
+  /// An open file of the real file system.
+  explicit MappedFile(const File &file);
   MappedFile(const MappedFile &) = delete;
   MappedFile &operator=(const MappedFile &) = delete;
   ~MappedFile();
@@ -57,7 +57,8 @@ private:
 /// device or pipe is written to directly, never replaced.
 class AtomicFile {
 public:
-  explicit AtomicFile(const std::string &path);
+  explicit AtomicFile(const std::string &path,
+                      FileSystem &system = FileSystem::real());
   AtomicFile(const AtomicFile &) = delete;
   AtomicFile &operator=(const AtomicFile &) = delete;
   ~AtomicFile();
@@ -68,11 +69,14 @@ public:
   const std::string &path() const { return finalPath; }
 
 private:
-  [[noreturn]] void fail(const char *what) const;
+  void createTemporary();
+  void openDevice();
 
+  FileSystem &system;
   std::string finalPath;
-  std::string temporaryPath; // empty: writes to finalPath itself
-  int descriptor = -1;
+  std::string temporaryPath; // empty: nothing to rename or remove
+  std::optional<File> file;
+  int device = -1; // written to in place of a file
 };
 
 /// Throws IoError if `output` is the same file as one of `inputs`: writing it

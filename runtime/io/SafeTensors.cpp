@@ -178,39 +178,39 @@ bool HeaderEvents::string(string_t &value) {
   return true;
 }
 
-/// The JSON text between the length and the values.
-static std::string_view headerText(const MappedFile &file) {
-  if (file.size() < 8)
-    throw IoError(file.path(),
-                  "is not a safetensors file: " + std::to_string(file.size()) +
-                      " bytes, at least 8 are needed");
+/// The header's length; the file has `size` bytes, of which `start` are the
+/// first.
+static uint64_t headerLength(const std::string &path, const uint8_t *start,
+                             uint64_t size) {
+  if (size < 8)
+    throw IoError(path, "is not a safetensors file: " + std::to_string(size) +
+                            " bytes, at least 8 are needed");
   uint64_t length = 0;
   for (int i = 7; i >= 0; --i)
-    length = length << 8 | file.data()[i];
+    length = length << 8 | start[i];
   if (length > maxHeaderBytes)
-    throw IoError(file.path(), "is not a safetensors file: header length " +
-                                   std::to_string(length) + " is over " +
-                                   std::to_string(maxHeaderBytes));
-  if (length > file.size() - 8)
-    throw IoError(file.path(),
-                  "is truncated: the safetensors header has " +
-                      std::to_string(length) + " bytes, the file " +
-                      std::to_string(file.size() - 8) + " after the length");
-  return {reinterpret_cast<const char *>(file.data()) + 8, length};
+    throw IoError(path, "is not a safetensors file: header length " +
+                            std::to_string(length) + " is over " +
+                            std::to_string(maxHeaderBytes));
+  if (length > size - 8)
+    throw IoError(path, "is truncated: the safetensors header has " +
+                            std::to_string(length) + " bytes, the file " +
+                            std::to_string(size - 8) + " after the length");
+  return length;
 }
 
-static HeaderEvents parseHeader(const MappedFile &file, std::string_view text) {
+static HeaderEvents parseHeader(const std::string &path,
+                                std::string_view text) {
   if (!isUtf8(text))
-    throw IoError(file.path(), "safetensors header is not UTF-8");
+    throw IoError(path, "safetensors header is not UTF-8");
   // Also keeps out a byte order mark, which the JSON parser would skip.
   size_t first = text.find_first_not_of(" \t\r\n");
   if (first == text.npos || text[first] != '{')
-    throw IoError(file.path(), "safetensors header is not a JSON object");
+    throw IoError(path, "safetensors header is not a JSON object");
   HeaderEvents events;
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &events))
-    throw IoError(file.path(), events.error.empty()
-                                   ? "safetensors header is not JSON"
-                                   : events.error);
+    throw IoError(path, events.error.empty() ? "safetensors header is not JSON"
+                                             : events.error);
   return events;
 }
 
@@ -242,36 +242,62 @@ static TensorInfo checkEntry(const std::string &path, const Entry &entry) {
   return {*entry.type, *entry.shape, *bytes};
 }
 
-SafeTensorsFile::SafeTensorsFile(std::unique_ptr<MappedFile> mapped)
-    : TensorFile(mapped->path()), file(std::move(mapped)) {
-  std::string_view text = headerText(*file);
-  HeaderEvents header = parseHeader(*file, text);
-  metadataStrings = std::move(header.metadata);
-  for (const Entry &entry : header.entries)
-    infos.emplace(entry.name, checkEntry(filePath, entry));
+/// `text` is the JSON of a file that has `available` bytes after it.
+static SafeTensorsHeader checkedHeader(const std::string &path,
+                                       std::string_view text,
+                                       uint64_t available) {
+  HeaderEvents events = parseHeader(path, text);
+  SafeTensorsHeader header;
+  header.metadata = std::move(events.metadata);
+  for (const Entry &entry : events.entries)
+    header.infos.emplace(entry.name, checkEntry(path, entry));
 
   // The values must be covered exactly, each byte by one tensor.
   std::sort(
-      header.entries.begin(), header.entries.end(),
+      events.entries.begin(), events.entries.end(),
       [](const Entry &a, const Entry &b) { return *a.offsets < *b.offsets; });
-  uint64_t next = 0, available = file->size() - 8 - text.size();
-  for (const Entry &entry : header.entries) {
+  uint64_t next = 0;
+  for (const Entry &entry : events.entries) {
     uint64_t begin = uint64_t((*entry.offsets)[0]);
     if (begin != next)
-      throw IoError(filePath, "tensor " + jsonQuote(entry.name) +
-                                  (begin < next ? " overlaps another one"
-                                                : " leaves a hole before it") +
-                                  ": begins at byte " + std::to_string(begin) +
-                                  ", expected " + std::to_string(next));
-    offsets[entry.name] = 8 + text.size() + begin;
+      throw IoError(path, "tensor " + jsonQuote(entry.name) +
+                              (begin < next ? " overlaps another one"
+                                            : " leaves a hole before it") +
+                              ": begins at byte " + std::to_string(begin) +
+                              ", expected " + std::to_string(next));
+    header.offsets[entry.name] = 8 + text.size() + begin;
     next = uint64_t((*entry.offsets)[1]);
   }
   if (next != available)
     throw IoError(
-        filePath,
+        path,
         std::string(next > available ? "is truncated" : "has trailing bytes") +
             ": the tensors have " + std::to_string(next) + " bytes, the file " +
             std::to_string(available) + " after the header");
+  return header;
+}
+
+SafeTensorsHeader zrt::readSafeTensorsHeader(File &file) {
+  uint64_t size = file.size();
+  uint8_t start[8] = {};
+  if (size >= 8)
+    file.readAt(0, start, 8);
+  uint64_t length = headerLength(file.path(), start, size);
+  std::string text(length, '\0');
+  file.readAt(8, text.data(), length);
+  return checkedHeader(file.path(), text, size - 8 - length);
+}
+
+SafeTensorsFile::SafeTensorsFile(std::unique_ptr<MappedFile> mapped)
+    : TensorFile(mapped->path()), file(std::move(mapped)) {
+  uint64_t length = headerLength(filePath, file->data(), file->size());
+  std::string_view text(reinterpret_cast<const char *>(file->data()) + 8,
+                        length);
+  SafeTensorsHeader header =
+      checkedHeader(filePath, text, file->size() - 8 - length);
+  infos = std::move(header.infos);
+  offsets = std::move(header.offsets);
+  metadataStrings = std::move(header.metadata);
 }
 
 const uint8_t *SafeTensorsFile::data(std::string_view name) {

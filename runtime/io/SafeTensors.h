@@ -44,6 +44,18 @@ private:
   std::map<std::string, std::string> metadataStrings;
 };
 
+/// What a header says. The values of tensor T are the bytes [offsets[T],
+/// offsets[T] + infos[T].bytes) of the file.
+struct SafeTensorsHeader {
+  std::map<std::string, TensorInfo, std::less<>> infos;
+  std::map<std::string, uint64_t, std::less<>> offsets;
+  std::map<std::string, std::string> metadata;
+};
+
+/// Reads the header of an open file, without the values. Throws IoError like
+/// SafeTensorsFile.
+SafeTensorsHeader readSafeTensorsHeader(File &file);
+
 /// Writes a safetensors file: all tensors are declared first, then their
 /// values follow in the same order, in pieces of any size.
 class SafeTensorsWriter {
@@ -57,7 +69,16 @@ public:
   /// Starts the file. Throws IoError (also for a name that is used twice or is
   /// not UTF-8).
   SafeTensorsWriter(const std::string &path, const std::vector<Tensor> &tensors,
-                    const std::map<std::string, std::string> &metadata = {});
+                    const std::map<std::string, std::string> &metadata = {},
+                    FileSystem &system = FileSystem::real());
+
+  /// The bytes before the values, which lie one after the other: for a file
+  /// that its owner writes. `valueBytes` are those of all values. `path` is for
+  /// messages.
+  static std::string header(const std::string &path,
+                            const std::vector<Tensor> &tensors,
+                            const std::map<std::string, std::string> &metadata,
+                            uint64_t &valueBytes);
 
   /// Appends values of the tensors.
   void write(const void *data, size_t size);

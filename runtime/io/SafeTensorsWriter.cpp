@@ -34,38 +34,44 @@ static void checkName(const std::string &path, const std::string &name,
                       (seen.count(name) ? " is used twice" : " is reserved"));
 }
 
-SafeTensorsWriter::SafeTensorsWriter(
+std::string SafeTensorsWriter::header(
     const std::string &path, const std::vector<Tensor> &tensors,
-    const std::map<std::string, std::string> &metadata)
-    : file(path) {
-  std::string header = "{";
+    const std::map<std::string, std::string> &metadata, uint64_t &valueBytes) {
+  std::string text = "{";
   if (!metadata.empty()) {
-    header += "\"__metadata__\":{";
+    text += "\"__metadata__\":{";
     for (const auto &[key, value] : metadata)
-      header += (header.back() == '{' ? "" : ",") + jsonQuote(key) + ":" +
-                jsonQuote(value);
-    header += "}";
+      text += (text.back() == '{' ? "" : ",") + jsonQuote(key) + ":" +
+              jsonQuote(value);
+    text += "}";
   }
   std::set<std::string> seen;
+  valueBytes = 0;
   for (const Tensor &tensor : tensors) {
     checkName(path, tensor.name, seen);
     auto bytes = tensorBytes(tensor.type, tensor.shape);
-    if (!bytes || __builtin_add_overflow(missing, *bytes, &bytes.value()))
+    if (!bytes || __builtin_add_overflow(valueBytes, *bytes, &bytes.value()))
       throw IoError(path, "tensor " + jsonQuote(tensor.name) + " is too large");
-    header += (header == "{" ? "" : ",") + jsonQuote(tensor.name) +
-              ":{\"dtype\":" + jsonQuote(zrt::name(tensor.type)) +
-              ",\"shape\":" + shapeList(tensor.shape) + ",\"data_offsets\":[" +
-              std::to_string(missing) + "," + std::to_string(*bytes) + "]}";
-    missing = *bytes;
+    text += (text == "{" ? "" : ",") + jsonQuote(tensor.name) +
+            ":{\"dtype\":" + jsonQuote(zrt::name(tensor.type)) +
+            ",\"shape\":" + shapeList(tensor.shape) + ",\"data_offsets\":[" +
+            std::to_string(valueBytes) + "," + std::to_string(*bytes) + "]}";
+    valueBytes = *bytes;
   }
-  header += "}";
+  text += "}";
   // Spaces align the values, as the reference writer does.
-  header.resize((header.size() + 7) / 8 * 8, ' ');
-  uint8_t length[8];
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  std::string length(8, '\0');
   for (int i = 0; i < 8; ++i)
-    length[i] = uint8_t(uint64_t(header.size()) >> (8 * i));
-  file.write(length, sizeof(length));
-  file.write(header);
+    length[i] = char(uint64_t(text.size()) >> (8 * i));
+  return length + text;
+}
+
+SafeTensorsWriter::SafeTensorsWriter(
+    const std::string &path, const std::vector<Tensor> &tensors,
+    const std::map<std::string, std::string> &metadata, FileSystem &system)
+    : file(path, system) {
+  file.write(header(path, tensors, metadata, missing));
 }
 
 void SafeTensorsWriter::write(const void *data, size_t size) {
