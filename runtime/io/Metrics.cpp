@@ -12,11 +12,9 @@
 
 #include "runtime/io/Metrics.h"
 
-#include "runtime/io/Files.h"
 #include "runtime/io/Json.h"
 
-#include <cerrno>
-#include <cstring>
+#include <charconv>
 
 using namespace zrt;
 
@@ -42,13 +40,24 @@ std::string zrt::formatMetrics(const StepMetrics &m) {
       "{" + member("step", uint64_t(m.step)) + "," + member("loss", m.loss);
   if (m.gradNorm)
     line += "," + member("grad_norm", *m.gradNorm);
-  line += "," + member("lr", m.learningRate) + "," +
-          member("step_ms", m.stepMs) + "," +
+  if (m.gradNormClipped)
+    line += "," + member("grad_norm_clipped", *m.gradNormClipped);
+  line += "," + member("lr", m.learningRate);
+  if (m.lossScale)
+    line += "," + member("loss_scale", *m.lossScale);
+  if (m.skipped)
+    line += "," + member("skipped", std::string(*m.skipped ? "true" : "false"));
+  line += "," + member("step_ms", m.stepMs) + "," +
           member("samples_per_s", m.samplesPerSecond);
   if (m.tokensPerSecond)
     line += "," + member("tokens_per_s", *m.tokensPerSecond);
+  if (m.teraflops)
+    line += "," + member("tflops", *m.teraflops);
   if (m.mfu)
     line += "," + member("mfu", *m.mfu);
+  line += "," + member("micro_batches", uint64_t(m.microBatches)) + "," +
+          member("samples", uint64_t(m.samplesSeen)) + "," +
+          member("data_ms", m.dataMs);
   line += ",\"comm_bytes\":{" + member("all_gather", m.allGatherBytes) + "," +
           member("reduce_scatter", m.reduceScatterBytes) + "," +
           member("all_reduce", m.allReduceBytes) + "}," +
@@ -65,17 +74,22 @@ std::string zrt::formatMetrics(const StepMetrics &m) {
   return line + "}";
 }
 
-MetricsFile::MetricsFile(const std::string &path)
-    : path(path), file(std::fopen(path.c_str(), "we")) {
-  if (!file)
-    throw IoError(path, std::string("cannot create: ") + std::strerror(errno));
+/// The step of a line that formatMetrics wrote; 0 of any other.
+static int64_t stepOf(std::string_view line) {
+  constexpr std::string_view begin = "{\"step\":";
+  int64_t step = 0;
+  if (line.substr(0, begin.size()) == begin && line.back() == '}')
+    std::from_chars(line.data() + begin.size(), line.data() + line.size(),
+                    step);
+  return step;
 }
 
-MetricsFile::~MetricsFile() { std::fclose(file); }
+MetricsFile::MetricsFile(const std::string &path, int64_t resumedAt)
+    : file(path, resumedAt ? [resumedAt](std::string_view line) {
+        int64_t step = stepOf(line);
+        return step > 0 && step <= resumedAt;
+      } : LogFile::Keep()) {}
 
 void MetricsFile::write(const StepMetrics &metrics) {
-  std::string line = formatMetrics(metrics) + "\n";
-  if (std::fwrite(line.data(), 1, line.size(), file) != line.size() ||
-      std::fflush(file))
-    throw IoError(path, std::string("cannot write: ") + std::strerror(errno));
+  file.write(formatMetrics(metrics) + "\n");
 }

@@ -14,8 +14,9 @@
 #ifndef ZERO_RUNTIME_IO_METRICS_H
 #define ZERO_RUNTIME_IO_METRICS_H
 
+#include "runtime/io/LogFile.h"
+
 #include <cstdint>
-#include <cstdio>
 #include <optional>
 #include <string>
 
@@ -29,15 +30,35 @@ struct SpaceBytes {
 struct StepMetrics {
   /// Counts from 1.
   int64_t step = 0;
-  /// Of the whole step over all ranks; the norm is taken before clipping and
-  /// absent when the step computes none.
+  /// Micro-batches that the step was computed of, and samples of all steps so
+  /// far, over all ranks.
+  int64_t microBatches = 1, samplesSeen = 0;
+  /// Passes through the data so far.
+  double epoch = 0;
+  /// Of the whole step over all ranks; the largest of a rank's own losses.
   double loss = 0;
+  std::optional<double> maxLoss;
+  /// Before clipping; absent when the step computes none.
   std::optional<double> gradNorm;
+  /// After clipping; absent when the step does not clip to a norm.
+  std::optional<double> gradNormClipped;
   double learningRate = 0;
-  double stepMs = 0;
+  /// What the step multiplied its loss by; absent without loss scaling.
+  std::optional<double> lossScale;
+  /// The gradients were not finite and the step changed nothing; absent when
+  /// the step does not check. Steps of this run that were skipped so far.
+  std::optional<bool> skipped;
+  int64_t skippedSteps = 0;
+  /// Wall-clock time, and the part of it that went into reading data.
+  double stepMs = 0, dataMs = 0;
   double samplesPerSecond = 0;
-  /// Only where inputs are sequences of integers.
+  /// Only where inputs are sequences of integers. The second is of all steps
+  /// so far.
   std::optional<double> tokensPerSecond;
+  int64_t tokensSeen = 0;
+  /// Of matrix products and convolutions of one rank, in 10^12 operations per
+  /// second; absent where the plan counts none.
+  std::optional<double> teraflops;
   /// Only where the peak of the machine is known.
   std::optional<double> mfu;
   /// What one rank sends in the ring model; a part of an element's bytes
@@ -57,21 +78,17 @@ struct StepMetrics {
 /// The metrics as one line of JSON, without a newline.
 std::string formatMetrics(const StepMetrics &metrics);
 
-/// A file of metrics; each line is in the file once write() returns, so that
-/// a run that fails keeps what it measured.
+/// A file of metrics; each line is in the file once write() returns.
 class MetricsFile {
 public:
-  /// Creates or empties the file. Throws IoError.
-  explicit MetricsFile(const std::string &path);
-  MetricsFile(const MetricsFile &) = delete;
-  MetricsFile &operator=(const MetricsFile &) = delete;
-  ~MetricsFile();
+  /// Creates the file. Of one that exists the lines of steps up to `resumedAt`
+  /// stay. Throws IoError.
+  explicit MetricsFile(const std::string &path, int64_t resumedAt = 0);
 
   void write(const StepMetrics &metrics);
 
 private:
-  std::string path;
-  std::FILE *file;
+  LogFile file;
 };
 
 } // namespace zrt

@@ -6,15 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs a loaded program on data: initial values, batches, metrics, saved
-// weights. Uses only the runtime.
+// Runs a loaded program on data: initial values, micro-batches, what is printed
+// and logged, checkpoints, saved weights. Uses only the runtime.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef ZERO_TOOLS_ZERO_RUN_TRAINING_H
 #define ZERO_TOOLS_ZERO_RUN_TRAINING_H
 
+#include "Logs.h"
+#include "Progress.h"
 #include "RunOptions.h"
+#include "StepLine.h"
 
 #include "runtime/io/Dataset.h"
 #include "runtime/io/Metrics.h"
@@ -35,7 +38,6 @@ public:
   Training(const RunOptions &options, const zrt::Program &program,
            const std::string &initFolder,
            std::function<void(const std::string &)> warn);
-  ~Training();
 
   /// Sets the initial values and runs the steps.
   void run();
@@ -46,6 +48,9 @@ public:
   /// Floating-point operations that a rank could do in a second: with it the
   /// metrics have `mfu`.
   void setPeakFlops(double perSecond) { peakFlops = perSecond; }
+  /// Device memory of a rank of the machine, in bytes, where the plan has no
+  /// budget.
+  void setDeviceMemory(double bytes) { deviceMemory = bytes; }
 
   /// Of the last step.
   const zrt::StepMetrics &metrics() const { return current; }
@@ -58,12 +63,28 @@ private:
   void setInitialValues();
   bool setFrom(uint32_t index, zrt::TensorFile &file, const std::string &name);
   void warnOfUnused(const zrt::TensorFile &file, size_t used);
-  void setInputs(int64_t step);
+
+  // The steps, in TrainingLoop.cpp.
+  void openLogs(int64_t resumedAt, int64_t samplesAtResume);
+  int64_t firstSample(int64_t step, int64_t micro, uint32_t rank) const;
+  void setInputs(int64_t step, int64_t micro);
   void runStep(int64_t step);
-  void readLoss(int64_t step);
-  void fillMetrics(double wallMs);
-  void showProgress(int64_t step);
-  void clearProgress();
+  void show(int64_t step);
+  void printSummary() const;
+
+  // What a step says, in TrainingMetrics.cpp.
+  std::optional<double> output(const std::string &name) const;
+  std::optional<double> stateValue(const std::string &name) const;
+  void readOutputs(int64_t step);
+  void checkFinite(int64_t step);
+  void checkLossScale(int64_t step);
+  std::string badRank(uint32_t index) const;
+  std::string badSample(int64_t step) const;
+  std::string badSampleOf(int64_t step, size_t index) const;
+  void fillSpeeds(double wallMs);
+  void fillTraffic();
+  void fillMemory();
+  std::optional<double> memoryLimit() const;
 
   const RunOptions &options;
   const zrt::Program &program;
@@ -74,12 +95,19 @@ private:
   std::unique_ptr<zrt::Dataset> data;
   std::vector<uint32_t> dataInputs; // of the program, in the dataset's order
   std::unique_ptr<zrt::MetricsFile> metricsFile;
+  std::unique_ptr<Logs> logs;
+  std::unique_ptr<StepLine> stepLine;
+  Progress progress;
   zrt::StepMetrics current;
-  std::vector<uint8_t> scratch;
-  int64_t numSteps = 0;
+  mutable std::vector<uint8_t> scratch;
+  int64_t microBatches = 1;
+  /// Where this run began, and where it ends.
+  int64_t startStep = 0, startSample = 0, numSteps = 0;
+  int64_t skippedSteps = 0;
   int64_t tokensPerSample = 0; // 0: the inputs are no sequences of integers
-  double firstLoss = 0, totalMs = 0, peakFlops = 0;
-  bool terminal = false, progressShown = false;
+  /// Of loss scaling, as they were before the step.
+  std::optional<double> lossScale, hysteresis;
+  double firstLoss = 0, totalMs = 0, peakFlops = 0, deviceMemory = 0;
 };
 
 } // namespace zero_tools

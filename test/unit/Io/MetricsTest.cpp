@@ -29,7 +29,9 @@ StepMetrics sample() {
   m.step = 3;
   m.loss = 2.3783674240112305;
   m.learningRate = 0.001;
+  m.samplesSeen = 24;
   m.stepMs = 12.5;
+  m.dataMs = 0.5;
   m.samplesPerSecond = 640;
   m.allGatherBytes = 100.5;
   m.peak = {1, 2, 3};
@@ -45,7 +47,8 @@ TEST_F(Metrics, LineIsAsDocumented) {
   EXPECT_EQ(
       formatMetrics(sample()),
       R"({"step":3,"loss":2.3783674240112305,"lr":0.001,"step_ms":12.5,)"
-      R"("samples_per_s":640,"comm_bytes":{"all_gather":100.5,)"
+      R"("samples_per_s":640,"micro_batches":1,"samples":24,"data_ms":0.5,)"
+      R"("comm_bytes":{"all_gather":100.5,)"
       R"("reduce_scatter":0,"all_reduce":0},"comm_padding_bytes":0,)"
       R"("exposed_comm_ms":0,"peak_bytes":{"device":1,"host":2,"disk":3},)"
       R"("planned_peak_bytes":{"device":4,"host":5,"disk":6},)"
@@ -56,12 +59,19 @@ TEST_F(Metrics, LineIsAsDocumented) {
 
 TEST_F(Metrics, OptionalMembersAppearWhenKnown) {
   StepMetrics m = sample();
-  m.gradNorm = 0.5;
+  m.gradNorm = 1.5;
+  m.gradNormClipped = 1;
+  m.lossScale = 65536;
+  m.skipped = true;
   m.tokensPerSecond = 20480;
+  m.teraflops = 0.5;
   m.mfu = 0.25;
   std::string line = formatMetrics(m);
-  EXPECT_NE(line.find(R"("grad_norm":0.5,"lr")"), line.npos);
-  EXPECT_NE(line.find(R"("tokens_per_s":20480,"mfu":0.25,)"), line.npos);
+  EXPECT_NE(line.find(R"("grad_norm":1.5,"grad_norm_clipped":1,"lr":0.001,)"
+                      R"("loss_scale":65536,"skipped":true,"step_ms")"),
+            line.npos);
+  EXPECT_NE(line.find(R"("tokens_per_s":20480,"tflops":0.5,"mfu":0.25,)"),
+            line.npos);
 }
 
 TEST_F(Metrics, EachLineIsInTheFileAtOnce) {
@@ -71,6 +81,26 @@ TEST_F(Metrics, EachLineIsInTheFileAtOnce) {
   EXPECT_EQ(get("m.jsonl"), formatMetrics(sample()) + "\n");
   EXPECT_EQ(errorOf([&] { MetricsFile file(in("no/m.jsonl")); }),
             "m.jsonl: cannot create: No such file or directory");
+}
+
+TEST_F(Metrics, ARunThatContinuesKeepsTheStepsBeforeIt) {
+  std::string lines;
+  StepMetrics m = sample();
+  for (m.step = 1; m.step < 13; ++m.step)
+    lines += formatMetrics(m) + "\n";
+  put("m.jsonl", lines + "{\"step\":13,\"lo"); // cut by a crash
+  { MetricsFile all(in("m.jsonl"), 12); }
+  EXPECT_EQ(get("m.jsonl"), lines);
+  MetricsFile file(in("m.jsonl"), 2);
+  file.write(sample());
+  std::string kept = lines.substr(0, lines.find("{\"step\":3"));
+  EXPECT_EQ(get("m.jsonl"), kept + formatMetrics(sample()) + "\n");
+  // What is no such file is begun anew.
+  put("other", "hello\n{\"step\":1}\n");
+  { MetricsFile other(in("other"), 2); }
+  EXPECT_EQ(get("other"), "");
+  { MetricsFile absent(in("absent"), 2); }
+  EXPECT_EQ(get("absent"), "");
 }
 
 TEST_F(Metrics, FullDiskIsAnError) {

@@ -298,11 +298,48 @@ TEST_F(TrainingTest, StepsChangeWhatIsSaved) {
 
 TEST_F(TrainingTest, NotANumberEndsTheRunAndKeepsTheMetrics) {
   writeData({1, 2, 3, 4, 5, 6, 7, NAN});
-  EXPECT_EQ(run(2), "step.zplan: step 2: the loss is nan on rank 1; look at "
-                    "the data, the learning rate and the initial weights");
+  EXPECT_EQ(run(2),
+            "step.zplan: step 2: the loss is nan on rank 1; data.safetensors: "
+            "tensor \"x\" has nan in sample 7, element 0, which rank 1 has "
+            "seen");
   std::string text = get("m.jsonl");
   EXPECT_NE(text.find(R"({"step":1,"loss":15,)"), text.npos);
   EXPECT_EQ(text.find(R"("step":2)"), text.npos);
+}
+
+TEST_F(TrainingTest, AnInfinityThatIsNotOfTheDataHasAHint) {
+  writeData({1, 2, 1e30f, 4}); // its square is too large
+  EXPECT_EQ(run(2), "step.zplan: step 1: the loss is inf on rank 1; run it "
+                    "with --check-finite to see the first tensor that is not "
+                    "finite, and look at the learning rate and the initial "
+                    "weights");
+}
+
+TEST_F(TrainingTest, LinesComeAtTheFirstTheLastAndEveryNth) {
+  options.steps = 7;
+  options.logEvery = 3;
+  ASSERT_EQ(run(1), "");
+  for (int step = 1; step <= 7; ++step)
+    EXPECT_EQ(printed.find("step:  " + std::to_string(step) + "  loss: ") !=
+                  printed.npos,
+              step == 1 || step == 3 || step == 6 || step == 7)
+        << step;
+  EXPECT_NE(printed.find("  lr: 0.25\n"), printed.npos) << printed;
+  options.logEvery = 0;
+  ASSERT_EQ(run(1), "");
+  EXPECT_EQ(printed.find("step:"), printed.npos);
+}
+
+TEST_F(TrainingTest, LogsHaveALineAStep) {
+  options.logs = {"csv", "tensorboard"};
+  options.logDir = in("logs/here");
+  options.metricNames = "deepspeed";
+  ASSERT_EQ(run(2), "");
+  EXPECT_EQ(get("logs/here/metrics.csv"),
+            "samples,Train/Samples/train_loss,Train/Samples/lr,"
+            "Train/Samples/loss_scale\n4,15,0.25,\n8,19.5,0.25,\n");
+  options.logDir = in("m.jsonl/x");
+  EXPECT_EQ(run(2), "m.jsonl/x: cannot create the folder: Not a directory");
 }
 
 TEST_F(TrainingTest, LabelsOutOfRangeAreNamed) {

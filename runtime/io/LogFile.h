@@ -1,0 +1,53 @@
+//===- LogFile.h - A file of lines that grows -------------------*- C++ -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What is written to it is in the file at once, so that a run that fails keeps
+// what it measured, and a run that continues another continues its file.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_RUNTIME_IO_LOGFILE_H
+#define ZERO_RUNTIME_IO_LOGFILE_H
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace zrt {
+
+class LogFile {
+public:
+  /// Says of a line, without its newline, whether it stays.
+  using Keep = std::function<bool(std::string_view line)>;
+
+  /// Creates the file. Of one that exists the first lines stay for which
+  /// `keep` is true, up to the first for which it is not; without `keep`, and
+  /// of what is no regular file, nothing. Throws IoError.
+  explicit LogFile(const std::string &path, const Keep &keep = nullptr);
+  LogFile(const LogFile &) = delete;
+  LogFile &operator=(const LogFile &) = delete;
+  ~LogFile();
+
+  /// Throws IoError.
+  void write(std::string_view bytes);
+
+  /// True when nothing was kept.
+  bool beganEmpty() const { return empty; }
+
+private:
+  [[noreturn]] void fail(const char *what) const;
+  void cutAfter(const Keep &keep);
+
+  std::string path;
+  int descriptor;
+  bool empty = true;
+};
+
+} // namespace zrt
+
+#endif // ZERO_RUNTIME_IO_LOGFILE_H

@@ -1,0 +1,146 @@
+//===- TrainingLoop.cpp - The steps of a training run ---------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Which samples a step sees, its micro-batches, and what is shown of it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Terminal.h"
+#include "Training.h"
+
+#include <chrono>
+#include <unistd.h>
+
+using namespace zero_tools;
+
+using Clock = std::chrono::steady_clock;
+
+static double msSince(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start)
+      .count();
+}
+
+/// Steps that go once through what is left of the data, after those done.
+static int64_t stepsOnce(int64_t done, int64_t used, int64_t samples,
+                         int64_t samplesPerStep) {
+  // A step without data inputs has no samples to run out of.
+  if (samplesPerStep <= 0 || samples <= 0)
+    return 1;
+  return done + std::max<int64_t>(0, (samples - used) / samplesPerStep);
+}
+
+void Training::run() {
+  setInitialValues();
+  numSteps = options.steps.value_or(
+      stepsOnce(startStep, startSample, data->samples(),
+                info.samples_per_rank * int64_t(info.ranks) * microBatches));
+  openLogs(startStep, startSample);
+  lossScale = stateValue("loss_scale");
+  hysteresis = stateValue("loss_scale.hysteresis");
+  progress.begin(startStep, numSteps);
+  for (int64_t step = startStep; step < numSteps; ++step) {
+    runStep(step);
+    show(step);
+  }
+  progress.clear();
+  printSummary();
+}
+
+void Training::openLogs(int64_t resumedAt, int64_t samplesAtResume) {
+  if (!options.metrics.empty())
+    metricsFile =
+        std::make_unique<zrt::MetricsFile>(options.metrics, resumedAt);
+  LogOptions log;
+  log.kinds = options.logs;
+  log.folder = options.logDir;
+  log.names = options.metricNames;
+  log.ranks = info.ranks;
+  log.memoryLimit = memoryLimit();
+  log.resumedAt = resumedAt;
+  log.samplesAtResume = samplesAtResume;
+  logs = std::make_unique<Logs>(log);
+  StepLineOptions line;
+  line.every = options.logEvery;
+  line.ranks = info.ranks;
+  line.memoryLimit = memoryLimit();
+  line.colors = showsColors(STDOUT_FILENO);
+  stepLine = std::make_unique<StepLine>(line);
+}
+
+int64_t Training::firstSample(int64_t step, int64_t micro,
+                              uint32_t rank) const {
+  zrt::BatchPosition at{step - startStep, micro, rank, microBatches,
+                        info.ranks};
+  return startSample + at.firstSample(info.samples_per_rank);
+}
+
+void Training::setInputs(int64_t step, int64_t micro) {
+  float learningRate = float(options.learningRate);
+  int64_t count = step + 1;
+  for (uint32_t i = 0; i < info.num_inputs; ++i) {
+    zrt_input_role role = program.input(i).role;
+    if (role == ZRT_INPUT_LEARNING_RATE)
+      require(session.setInput(i, ZRT_ALL_RANKS, &learningRate,
+                               sizeof(learningRate)));
+    else if (role == ZRT_INPUT_STEP)
+      require(session.setInput(i, ZRT_ALL_RANKS, &count, sizeof(count)));
+  }
+  for (size_t i = 0; i < dataInputs.size(); ++i) {
+    scratch.resize(program.input(dataInputs[i]).bytes);
+    for (uint32_t rank = 0; rank < info.ranks; ++rank) {
+      data->read(i, firstSample(step, micro, rank), scratch.data());
+      require(session.setInput(dataInputs[i], int(rank), scratch.data(),
+                               scratch.size()));
+    }
+  }
+}
+
+void Training::runStep(int64_t step) {
+  Clock::time_point start = Clock::now();
+  session.resetCounters();
+  current = {};
+  current.step = step + 1;
+  for (int64_t micro = 0; micro < microBatches; ++micro) {
+    Clock::time_point reading = Clock::now();
+    setInputs(step, micro);
+    current.dataMs += msSince(reading);
+    require(session.step());
+  }
+  readOutputs(step);
+  double wallMs = msSince(start);
+  totalMs += wallMs;
+  fillSpeeds(wallMs);
+  fillTraffic();
+  fillMemory();
+  if (metricsFile)
+    metricsFile->write(current);
+  logs->write(current);
+}
+
+void Training::show(int64_t step) {
+  if (stepLine->add(current, /*last=*/step + 1 == numSteps)) {
+    progress.clear();
+    std::puts(stepLine->format().c_str());
+    std::fflush(stdout);
+  }
+  char note[64];
+  std::snprintf(note, sizeof(note), "loss %.6g", current.loss);
+  progress.show(step + 1, note);
+}
+
+void Training::printSummary() const {
+  int64_t steps = current.step ? current.step - startStep : 0;
+  std::printf("%lld steps on %u ranks, ZeRO stage %u",
+              static_cast<long long>(steps), info.ranks, info.stage);
+  if (steps)
+    std::printf(": loss %.6g to %.6g, %.4g ms a step", firstLoss, current.loss,
+                totalMs / double(steps));
+  if (current.skippedSteps)
+    std::printf(", %lld skipped", static_cast<long long>(current.skippedSteps));
+  std::puts("");
+}
