@@ -145,6 +145,13 @@ LogicalResult ProgramOp::verify() {
     if (!isa<PlanDialect>(op.getDialect()))
       return emitOpError() << "holds '" << op.getName()
                            << "', but may hold only plan ops";
+  int64_t microBatches = getMicroBatches();
+  int64_t ends = llvm::range_size(getBody().getOps<MicroBatchEndOp>());
+  if (microBatches < 1 || ends != (microBatches > 1))
+    return emitOpError() << "has " << microBatches << " micro-batches and "
+                         << ends
+                         << " 'plan.micro_batch_end'; expects one of these "
+                            "exactly where there are several micro-batches";
   return success();
 }
 
@@ -249,9 +256,10 @@ LogicalResult ConstantOp::verify() {
 
 LogicalResult ParameterOp::verify() {
   bool accumulates = getRole() == ParamRole::Accumulator;
-  if (getOf() ? !accumulates && getRole() != ParamRole::State : accumulates)
-    return emitOpError("must have 'of' if it is an accumulator, may have it if "
-                       "it is state, and only then");
+  if (getOf() && !accumulates && getRole() != ParamRole::State)
+    return emitOpError("has 'of', which only state and accumulators have");
+  if (accumulates && (getInitFile() || getOnes() || getValue()))
+    return emitOpError("is an accumulator, which starts as zeros");
   if (bool(getInitFile()) + getOnes() + bool(getValue()) > 1)
     return emitOpError("has more than one of init, ones and value");
   if (getValue()) {

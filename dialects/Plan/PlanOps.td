@@ -378,7 +378,7 @@ def Plan_ParameterOp : Plan_Op<"parameter", [HasParent<"ProgramOp">]> {
 
     A state without `of` belongs to the step itself, as the loss scale does; it
     may start from a `value`. An accumulator is zero between steps and is never
-    saved.
+    saved; one without `of` is each rank's own.
 
     ```mlir
     plan.parameter "loss_scale" %s state value(dense<65536.0> : tensor<f32>) : memref<f32>
@@ -386,10 +386,10 @@ def Plan_ParameterOp : Plan_Op<"parameter", [HasParent<"ProgramOp">]> {
       : memref<3x128xf32>
     ```
 
-    Constraints: an accumulator has `of`, and nothing but it and a state may; the
-    shards cover the logical shape; `shards` is the size of the last axis or the
-    number of ranks; at most one of `init`, `ones` and `value`; a value has the
-    logical shape and the element type.
+    Constraints: only a state and an accumulator may have `of`; the shards cover
+    the logical shape; `shards` is the size of the last axis or the number of
+    ranks; at most one of `init`, `ones` and `value`, and none for an
+    accumulator; a value has the logical shape and the element type.
   }];
   let arguments = (ins StrAttr:$name, AnyStaticShapeMemRef:$buffer,
                        Plan_ParamRoleAttr:$role, OptionalAttr<StrAttr>:$of,

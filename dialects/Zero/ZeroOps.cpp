@@ -118,9 +118,8 @@ LogicalResult StateOp::verify() {
   if (getValue() && getValue()->getType() != getLogicalType())
     return emitOpError() << "expects a value of type " << getLogicalType()
                          << ", got " << getValue()->getType();
-  if (getAccumulator() && (!getParam() || !getZeros()))
-    return emitOpError("is an accumulator; expects a parameter whose gradients "
-                       "it sums, and zeros to start from");
+  if (getAccumulator() && !getZeros())
+    return emitOpError("is an accumulator; expects zeros to start from");
   if (!getParam() && isa<ShardedType>(getType()))
     return emitOpError() << "is a state of no parameter, which every rank holds "
                          << "whole; expects a tensor type, got " << getType();

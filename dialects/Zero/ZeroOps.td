@@ -77,14 +77,14 @@ def Zero_StateOp : Zero_Op<"state", [Symbol,
     the step). It starts from `zeros`, from a `value`, from a tensor of a weights
     file (`init`, as a parameter does: the f32 master of a bf16 parameter), or
     from nothing where the host program supplies it. An `accumulator` sums
-    gradients over the micro-batches of one step: it is zero between steps and
-    is never saved.
+    over the micro-batches of one step: the gradients of its parameter, or, with
+    no parameter, something of the step itself (the loss), where each rank has
+    its own sum. It is zero between steps and is never saved.
 
     **Constraints**: the parameter exists, is trained and has the same logical
     shape; where the state is sharded, it is cut as its parameter is or would be;
     without a parameter it is not sharded. At most one of `zeros`, `value` and
-    `init`; a `value` has the logical type. An accumulator has a parameter and
-    starts as zeros.
+    `init`; a `value` has the logical type. An accumulator starts as zeros.
 
     Example:
 

@@ -86,6 +86,8 @@ static Parameter readParameter(const fb::Parameter &from) {
   to.init = from.init();
   to.initFile = text(from.init_file());
   to.initTensor = text(from.init_tensor());
+  to.initValue = from.init_value() ? from.init_value()->data() : nullptr;
+  to.initBytes = from.init_value() ? from.init_value()->size() : 0;
   to.of = text(from.of());
   to.tied = strings(from.tied());
   to.bytes = to.rowBytes = 0;
@@ -137,6 +139,7 @@ static Command readCommand(const fb::Command &from) {
   to.location = text(from.location());
   to.label = text(from.label());
   to.release = list<uint32_t>(from.release());
+  to.writes = list<uint32_t>(from.writes());
   to.axes = list<uint32_t>(from.axes());
   to.plannedStart = from.planned_start();
   to.plannedSeconds = from.planned_seconds();
@@ -204,7 +207,8 @@ static void countGathers(Program &program) {
     const Buffer &held = program.buffers[parameter.buffer];
     byAddress[{held.arena, held.begin(0)}] = &parameter;
   }
-  for (const Command &command : program.commands) {
+  for (size_t index = 0; index < program.commands.size(); ++index) {
+    const Command &command = program.commands[index];
     if (command.op != fb::Op_AllGather)
       continue;
     for (const Piece &piece : command.pieces) {
@@ -214,8 +218,8 @@ static void countGathers(Program &program) {
         continue;
       Parameter &parameter = *std::prev(next)->second;
       const Buffer &held = program.buffers[parameter.buffer];
-      parameter.gathers +=
-          held.arena == source.arena && source.begin(0) < held.end(0);
+      if (held.arena == source.arena && source.begin(0) < held.end(0))
+        parameter.gathers += program.timesPerStep(index);
     }
   }
 }
@@ -263,6 +267,8 @@ std::shared_ptr<const Program> Program::fromBytes(std::string bytes) {
   program->plannedSeconds = root.planned_step_seconds();
   program->budgetBytes = root.budget_bytes();
   program->lowerBound = root.arena_lower_bound();
+  program->microBatches = root.micro_batches();
+  program->microCommands = root.micro_commands();
   readTables(root, *program);
   fillShards(*program);
   checkProgram(*program);

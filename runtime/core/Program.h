@@ -62,6 +62,8 @@ struct Parameter {
   int64_t chunkRows;
   fb::Init init;
   std::string initFile, initTensor, of;
+  const uint8_t *initValue; // the logical tensor
+  uint64_t initBytes;
   std::vector<std::string> tied;
   std::vector<const char *> tiedNames; // of `tied`, for the C interface
   uint64_t bytes;                      // of the logical tensor
@@ -128,6 +130,7 @@ struct Command {
   int32_t signal;
   std::string location, label;
   std::vector<uint32_t> release;
+  std::vector<uint32_t> writes;        // of a launch: operands; empty: any
   std::vector<uint32_t> axes;          // of the grid; empty: all
   double plannedStart, plannedSeconds; // -1: not simulated
 
@@ -163,6 +166,13 @@ struct Program {
   double plannedSeconds; // of a step; -1: not simulated
   int64_t budgetBytes;   // -1: no limit
   uint64_t lowerBound;   // most bytes alive at once in the device arena
+  uint32_t microBatches; // of a step
+  size_t microCommands;  // the first so many, of one micro-batch but the last
+
+  /// How often a step runs a command.
+  uint32_t timesPerStep(size_t command) const {
+    return command < microCommands ? microBatches - 1 : 1;
+  }
 
   /// Reads and checks a program; throws Error.
   static std::shared_ptr<const Program> fromBytes(std::string bytes);

@@ -42,10 +42,12 @@ private:
   void checkShards(uint32_t shards);
   void checkBuffer(const Buffer &buffer);
   void checkParameter(Parameter &parameter);
+  void measureParameter(Parameter &parameter, const Buffer &buffer);
   void checkInput(Input &input);
   void checkOutput(Output &output);
   void checkConstant(const Constant &constant);
   void checkCommand(size_t index);
+  void checkMicroBatches();
   void checkEvents(const Command &command);
   void checkOperand(const Command &command, size_t index);
   void checkLaunch(const Command &command);
@@ -74,7 +76,7 @@ private:
 
   Program &program;
   std::string where; // the table entry being checked: "input x: "
-  std::set<uint32_t> signaled;
+  std::set<uint32_t> signaled, ended; // `ended`: before the last micro-batch
 };
 } // namespace
 
@@ -149,8 +151,18 @@ void Checker::checkParameter(Parameter &parameter) {
     bad("unknown role ", int(parameter.role), " or init ", int(parameter.init));
   if (parameter.sharded && parameter.role == fb::ParamRole_Buffer)
     bad("is a buffer of each rank and cannot be sharded");
+  if (parameter.role == fb::ParamRole_Accumulator &&
+      parameter.init != fb::Init_Zeros)
+    bad("is an accumulator and does not start as zeros");
   for (const std::string &name : parameter.tied)
     parameter.tiedNames.push_back(name.c_str());
+  measureParameter(parameter, buffer);
+  if (parameter.init == fb::Init_Value && parameter.initBytes != parameter.bytes)
+    bad("has ", parameter.bytes, " bytes but its value ", parameter.initBytes);
+}
+
+/// Sets the sizes of what the ranks hold together, which must be in `buffer`.
+void Checker::measureParameter(Parameter &parameter, const Buffer &buffer) {
   if (!parameter.sharded) {
     parameter.bytes = bytesInside(parameter.shape, parameter.dtype, buffer);
     parameter.rowBytes = parameter.bytes;
@@ -229,6 +241,9 @@ void Checker::checkLaunch(const Command &command) {
   for (size_t index = 0; index < command.operands.size(); ++index)
     if (!isContiguous(command.operands[index].view))
       bad("operand ", index, " is strided; kernels take contiguous buffers");
+  for (uint32_t index : command.writes)
+    if (index >= command.operands.size())
+      bad("writes operand ", index, " of ", command.operands.size());
 }
 
 void Checker::checkCopy(const Command &command) {
@@ -360,12 +375,30 @@ void Checker::checkCollective(const Command &command) {
   checkPiecesDisjoint(command);
 }
 
+/// Where the commands of a micro-batch end, all streams are done: no event
+/// reaches further.
+void Checker::checkMicroBatches() {
+  where = "";
+  size_t count = program.commands.size();
+  if (program.microBatches < 1)
+    bad("the program has no micro-batch");
+  if (program.microCommands > count)
+    bad("the program has ", program.microCommands,
+        " commands for a micro-batch, but ", count, " commands");
+  if ((program.microBatches > 1) != (program.microCommands > 0))
+    bad("the program has ", program.microBatches, " micro-batches and ",
+        program.microCommands, " commands for the ones before the last");
+}
+
 void Checker::checkEvents(const Command &command) {
   if (command.stream >= program.numStreams)
     bad("stream ", command.stream, " does not exist: the program has ",
         program.numStreams);
   for (uint32_t event : command.wait)
-    if (!signaled.count(event))
+    if (ended.count(event))
+      bad("waits for event ", event,
+          ", which a command of the micro-batches before signals");
+    else if (!signaled.count(event))
       bad("waits for event ", event, ", which no earlier command signals");
   if (command.signal >= 0) {
     if (uint32_t(command.signal) >= program.numEvents)
@@ -432,8 +465,12 @@ void Checker::run() {
     checkOutput(output);
   for (const Constant &constant : program.constants)
     checkConstant(constant);
-  for (size_t index = 0; index < program.commands.size(); ++index)
+  checkMicroBatches();
+  for (size_t index = 0; index < program.commands.size(); ++index) {
+    if (index == program.microCommands)
+      ended = signaled;
     checkCommand(index);
+  }
 }
 
 void zrt::checkProgram(Program &program) { Checker(program).run(); }

@@ -80,8 +80,9 @@ static std::vector<size_t> holdEnds(const Program &program) {
     if (command.stream == 0)
       continue;
     size_t by = command.signal < 0 ? SIZE_MAX : waiter[command.signal];
-    if (by == SIZE_MAX)
-      ends[index] = count - 1; // the end of the step waits for it
+    if (by == SIZE_MAX) // the end of the step or micro-batch waits for it
+      ends[index] =
+          (index < program.microCommands ? program.microCommands : count) - 1;
     else                       // another stream's waiter is itself held
       ends[index] = program.commands[by].stream == 0 ? std::max(index, by - 1)
                                                      : std::max(by, ends[by]);
@@ -154,7 +155,10 @@ uint64_t zrt::gatheredPeak(const Program &program) {
     return buffer.kind == fb::Kind_Gathered ? buffer.bytes : 0;
   };
   uint64_t gathered = 0, most = 0;
-  for (const Command &command : program.commands) {
+  for (size_t index = 0; index < program.commands.size(); ++index) {
+    const Command &command = program.commands[index];
+    if (index == program.microCommands)
+      gathered = 0;
     if (command.op == fb::Op_AllGather)
       for (const Piece &piece : command.pieces)
         gathered += bytes(piece.target);

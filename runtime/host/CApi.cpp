@@ -33,8 +33,8 @@ struct zrt_session {
 static_assert(int(ZRT_DISK) == fb::Space_Disk &&
               int(ZRT_BOOL) == fb::DType_Bool &&
               int(ZRT_KIND_PERSISTENT) == fb::Kind_Persistent &&
-              int(ZRT_BUFFER) == fb::ParamRole_Buffer &&
-              int(ZRT_INIT_ONES) == fb::Init_Ones &&
+              int(ZRT_ACCUMULATOR) == fb::ParamRole_Accumulator &&
+              int(ZRT_INIT_VALUE) == fb::Init_Value &&
               int(ZRT_INPUT_STEP) == fb::InputRole_Step &&
               int(ZRT_SUM) == fb::AcrossRanks_Sum);
 
@@ -157,7 +157,8 @@ zrt_status zrt_program_get_info(const zrt_program *program,
              shardsOf(from),
              plannedMs(from.plannedSeconds),
              from.budgetBytes,
-             from.lowerBound};
+             from.lowerBound,
+             from.microBatches};
   });
 }
 
@@ -362,6 +363,13 @@ zrt_status zrt_session_set_input(zrt_session *session, uint32_t index, int rank,
     require(session, "the session");
     require(data, "the data");
     session->session.setInput(index, rank, data, bytes);
+  });
+}
+
+zrt_status zrt_session_accumulate(zrt_session *session) {
+  return guarded([&] {
+    require(session, "the session");
+    session->session.accumulate();
   });
 }
 

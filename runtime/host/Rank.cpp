@@ -153,6 +153,7 @@ void Rank::bind(
   for (size_t index = 0; index < program.commands.size(); ++index) {
     uint32_t stream = program.commands[index].stream;
     streams[stream].commands.push_back(index);
+    streams[stream].microCommands += index < program.microCommands;
     hasCalls[stream] = hasCalls[stream] || calls[index];
   }
   for (size_t stream = 0; stream < streams.size(); ++stream) {
@@ -205,21 +206,26 @@ void Rank::executeChecked(size_t index, Stream &stream) {
     throw std::runtime_error("what it reads was written while it ran");
 }
 
-void Rank::run(uint32_t number, uint32_t step, Clock::time_point stepBegin,
-               bool poisonReleased, bool checkSources) {
+void Rank::run(uint32_t number, Part part, uint32_t run,
+               Clock::time_point begin, bool poisonReleased,
+               bool checkSources) {
   Stream &stream = streams[number];
   auto now = [&] {
-    return std::chrono::nanoseconds(Clock::now() - stepBegin).count();
+    return std::chrono::nanoseconds(Clock::now() - begin).count();
   };
+  bool isStep = part == Part::Step;
+  size_t place = isStep ? stream.microCommands : 0;
+  size_t last = isStep ? stream.commands.size() : stream.microCommands;
   int64_t time = now();
-  for (size_t index : stream.commands) {
+  for (; place < last; ++place) {
+    size_t index = stream.commands[place];
     stream.current = index;
     const Command &command = program.commands[index];
     Span &span = spans[index];
     span.start = time;
     if (!command.wait.empty()) {
       for (uint32_t event : command.wait)
-        events[event].wait(step);
+        events[event].wait(run);
       span.start = now();
     }
     span.waited = span.start - time;
@@ -234,7 +240,7 @@ void Rank::run(uint32_t number, uint32_t step, Clock::time_point stepBegin,
         std::memset(address(buffer), poisonByte, program.buffers[buffer].bytes);
     span.end = time = now();
     if (command.signal >= 0)
-      events[command.signal].signal(step);
+      events[command.signal].signal(run);
     times[index] += span.end - span.start;
     waits[index] += span.waited;
   }

@@ -40,8 +40,14 @@ struct GroupedCollective {
   std::vector<Place> places; // by rank
 };
 
-/// When a command ran in the last step, in nanoseconds from the step's start.
-/// Before `start` its stream stood waiting for events for `waited`.
+/// A part of the program that runs as one.
+enum class Part {
+  MicroBatch, ///< the commands of one of the micro-batches before the last
+  Step        ///< the others
+};
+
+/// When a command last ran, in nanoseconds from the start of its part of the
+/// program. Before `start` its stream stood waiting for events for `waited`.
 struct Span {
   int64_t start = 0, end = 0, waited = 0;
 };
@@ -64,12 +70,11 @@ public:
 
   /// Fills all memory that no parameter, constant or input holds with NaN.
   void poisonUnwritten();
-  /// Executes the commands of a stream, one after the other, each once the
-  /// events that it waits for are signalled. One thread for each stream;
-  /// `step` is the same on all and differs from the last one's. With
-  /// `checkSources` a collective beside compute fails where what it reads was
-  /// written meanwhile.
-  void run(uint32_t stream, uint32_t step, Clock::time_point stepBegin,
+  /// Executes a stream's commands of a part, one after the other, each once the
+  /// events that it waits for are signalled. One thread for each stream; `run`
+  /// is the same on all and differs from the last one's. With `checkSources` a
+  /// collective beside compute fails where what it reads was written meanwhile.
+  void run(uint32_t stream, Part part, uint32_t run, Clock::time_point begin,
            bool poisonReleased, bool checkSources);
   /// Ends all waits for events, now and later.
   void abort();
@@ -89,9 +94,9 @@ public:
   /// collective of its own, or had ended before other streams.
   int64_t exposedTime() const;
   /// Adds how much longer than the compute stream others have run; after each
-  /// step.
+  /// part.
   void countTail();
-  /// Of the last step, by command.
+  /// By command.
   const std::vector<Span> &lastSpans() const { return spans; }
 
 private:
@@ -109,11 +114,12 @@ private:
   /// What one thread works on.
   struct Stream {
     std::vector<size_t> commands;
+    size_t microCommands = 0; // the first so many, of Part::MicroBatch
     size_t current = 0;
     MemoryBlock scratch;
     dnnl::stream library;
     std::vector<uint64_t> touchedEnd;
-    int64_t end = 0; // of the last step, in nanoseconds from its start
+    int64_t end = 0; // of the last part, in nanoseconds from its start
   };
   void bindCommand(BoundCommand &bound, size_t index,
                    const KernelLibrary &kernels,

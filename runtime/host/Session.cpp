@@ -104,7 +104,7 @@ void Session::endThreads() {
     std::lock_guard<std::mutex> lock(mutex);
     ending = true;
   }
-  stepBegins.notify_all();
+  partBegins.notify_all();
   for (std::thread &thread : threads)
     thread.join();
 }
@@ -216,7 +216,8 @@ void Session::runStream(uint32_t rank, uint32_t stream) {
   };
   try {
     // Events compare for equality, so the number may wrap around.
-    ranks[rank]->run(stream, uint32_t(stepNumber), stepBegin, poison, check);
+    ranks[rank]->run(stream, part, uint32_t(partNumber), partBegin, poison,
+                     check);
   } catch (const Aborted &) {
     // The rank that failed has said why.
   } catch (const dnnl::error &error) {
@@ -234,18 +235,19 @@ void Session::threadMain(uint32_t rank, uint32_t stream,
   for (uint64_t done = 0;; ++done) {
     {
       std::unique_lock<std::mutex> lock(mutex);
-      stepBegins.wait(lock, [&] { return ending || stepNumber > done; });
+      partBegins.wait(lock, [&] { return ending || partNumber > done; });
       if (ending)
         return;
     }
     runStream(rank, stream);
     std::lock_guard<std::mutex> lock(mutex);
     if (--running == 0)
-      stepEnds.notify_all();
+      partEnds.notify_all();
   }
 }
 
-void Session::checkInputsSet() {
+/// A micro-batch before the last needs the data alone.
+void Session::checkInputsSet(Part part) const {
   for (size_t index = 0; index < program->parameters.size(); ++index)
     if (!parameterSet[index]) {
       const Parameter &parameter = program->parameters[index];
@@ -253,17 +255,20 @@ void Session::checkInputsSet() {
            " has no value: set it first",
            parameter.initFile.empty() ? "" : " from " + parameter.initFile);
     }
-  for (size_t index = 0; index < inputSet.size(); ++index)
-    if (!inputSet[index])
-      fail(ZRT_ERROR_ARGUMENT, "input ",
-           program->inputs[index / program->ranks].name,
-           " was not set for rank ", index % program->ranks);
+  for (size_t index = 0; index < inputSet.size(); ++index) {
+    const Input &input = program->inputs[index / program->ranks];
+    bool needed = part == Part::Step || input.role == fb::InputRole_Data;
+    if (needed && !inputSet[index])
+      fail(ZRT_ERROR_ARGUMENT, "input ", input.name, " was not set for rank ",
+           index % program->ranks);
+  }
 }
 
-void Session::step() {
+/// Runs a part of the program on all ranks.
+void Session::run(Part which) {
   if (!error.empty())
     fail(ZRT_ERROR_EXECUTION, "an earlier step failed: ", error);
-  checkInputsSet();
+  checkInputsSet(which);
   if (poison) // before any stream of any rank writes
     for (std::unique_ptr<Rank> &rank : ranks)
       rank->poisonUnwritten();
@@ -271,18 +276,44 @@ void Session::step() {
   {
     std::unique_lock<std::mutex> lock(mutex);
     running = threads.size();
-    stepBegin = begin;
-    ++stepNumber;
-    stepBegins.notify_all();
-    stepEnds.wait(lock, [&] { return running == 0; });
+    part = which;
+    partBegin = begin;
+    ++partNumber;
+    partBegins.notify_all();
+    partEnds.wait(lock, [&] { return running == 0; });
   }
-  std::chrono::duration<double, std::milli> time = Clock::now() - begin;
+  std::chrono::nanoseconds time = Clock::now() - begin;
   std::fill(inputSet.begin(), inputSet.end(), false);
   if (!error.empty())
     fail(ZRT_ERROR_EXECUTION, error);
   for (std::unique_ptr<Rank> &rank : ranks)
     rank->countTail();
-  stepMs += time.count();
+  stepMs += std::chrono::duration<double, std::milli>(time).count();
+  if (which == Part::MicroBatch)
+    microBatchesTime += time.count();
+}
+
+void Session::accumulate() {
+  uint32_t before = program->microBatches - 1;
+  if (accumulated == before)
+    fail(ZRT_ERROR_ARGUMENT, "a step of this program has ",
+         program->microBatches, " micro-batches; all before the last, ", before,
+         ", are accumulated: run the step");
+  if (accumulated == 0)
+    microBatchesTime = 0;
+  run(Part::MicroBatch);
+  ++accumulated;
+  ++accumulations;
+}
+
+void Session::step() {
+  uint32_t before = program->microBatches - 1;
+  if (accumulated != before)
+    fail(ZRT_ERROR_ARGUMENT, "a step of this program has ",
+         program->microBatches, " micro-batches; accumulate ", before,
+         " before the step, not ", accumulated);
+  run(Part::Step);
+  accumulated = 0;
   ++steps;
   everStepped = true;
   if (check)
@@ -302,10 +333,11 @@ zrt_counters Session::counters() const {
       ms += toMs(rank->commandTime(index)) / count;
     if (command.isCollective()) {
       size_t kind = command.op - fb::Op_AllGather;
+      uint64_t times = index < program->microCommands ? accumulations : steps;
       result.comm_bytes_times_ranks[kind] +=
-          steps * program->sentBytesTimesRanks(command);
+          times * program->sentBytesTimesRanks(command);
       result.comm_padding_bytes_times_ranks[kind] +=
-          steps * program->sentPaddingTimesRanks(command);
+          times * program->sentPaddingTimesRanks(command);
       result.comm_ms += ms;
     } else {
       (command.op == fb::Op_Call ? result.library_ms : result.kernel_ms) += ms;
@@ -328,7 +360,7 @@ zrt_counters Session::counters() const {
 }
 
 void Session::resetCounters() {
-  steps = 0;
+  steps = accumulations = 0;
   stepMs = 0;
   for (std::unique_ptr<Rank> &rank : ranks)
     rank->resetTimes();
@@ -353,12 +385,15 @@ void Session::commandMs(uint32_t rank, double *ms, uint64_t count) const {
     ms[index] = toMs(from.commandTime(index));
 }
 
+/// Commands behind the micro-batches before the last come when these are done.
 void Session::spans(uint32_t rank, zrt_span *spans, uint64_t count) const {
   const Rank &from = rankAt(rank);
   checkRoom(count);
-  std::transform(
-      from.lastSpans().begin(), from.lastSpans().end(), spans,
-      [](const Span &span) {
-        return zrt_span{toMs(span.start), toMs(span.end), toMs(span.waited)};
-      });
+  for (size_t index = 0; index < count; ++index) {
+    const Span &span = from.lastSpans()[index];
+    int64_t shift =
+        everStepped && index >= program->microCommands ? microBatchesTime : 0;
+    spans[index] = {toMs(span.start + shift), toMs(span.end + shift),
+                    toMs(span.waited)};
+  }
 }

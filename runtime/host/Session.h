@@ -50,6 +50,7 @@ public:
   void readOutput(uint32_t index, double *values, uint64_t count) const;
   void readOutputOfRank(uint32_t index, uint32_t rank, void *data,
                         uint64_t bytes) const;
+  void accumulate();
   void step();
 
   zrt_counters counters() const;
@@ -69,9 +70,11 @@ private:
   void fillInitialValues();
   uint8_t *chunk(uint32_t index, uint32_t rank, uint64_t offset,
                  uint64_t bytes) const;
-  void checkInputsSet();
+  void checkInputsSet(Part part) const;
+  void run(Part part);
   void checkState() const;
   void checkPadding(const Parameter &parameter) const;
+  void checkZero(const Parameter &parameter) const;
   void checkReplicas(const std::string &what, uint32_t buffer, uint64_t bytes,
                      uint32_t shards) const;
   const Rank &rankAt(uint32_t rank) const;
@@ -97,15 +100,19 @@ private:
   std::vector<std::unique_ptr<Rank>> ranks;
   std::vector<bool> parameterSet;
   std::vector<bool> inputSet; // [input * ranks + rank]
-  uint64_t steps = 0;
+  uint64_t steps = 0, accumulations = 0; // since the counters were reset
   double stepMs = 0;
   bool everStepped = false;
+  uint32_t accumulated = 0;      // micro-batches of the step to come
+  int64_t microBatchesTime = 0;  // of the last step's, in nanoseconds
 
-  // The caller starts a step by its number and waits until no rank runs.
+  // The caller starts a part of the program by its number and waits until no
+  // rank runs.
   std::mutex mutex;
-  std::condition_variable stepBegins, stepEnds;
-  uint64_t stepNumber = 0;
-  Clock::time_point stepBegin;
+  std::condition_variable partBegins, partEnds;
+  uint64_t partNumber = 0;
+  Part part = Part::Step;
+  Clock::time_point partBegin;
   uint32_t running = 0;
   bool ending = false;
   std::string error; // the first; stays

@@ -102,6 +102,8 @@ void Session::fillInitialValues() {
     } else if (parameter.init == fb::Init_Ones) {
       std::vector<uint8_t> data = ones(parameter.dtype, parameter.bytes);
       setParameter(index, data.data(), data.size());
+    } else if (parameter.init == fb::Init_Value) {
+      setParameter(index, parameter.initValue, parameter.initBytes);
     }
   }
 }
@@ -277,9 +279,22 @@ void Session::checkReplicas(const std::string &what, uint32_t buffer,
   }
 }
 
+void Session::checkZero(const Parameter &parameter) const {
+  uint64_t bytes = program->buffers[parameter.buffer].bytes;
+  for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
+    const uint8_t *data = ranks[rank]->address(parameter.buffer);
+    for (uint64_t at = 0; at < bytes; ++at)
+      if (data[at])
+        fail(ZRT_ERROR_EXECUTION, "check: accumulator ", parameter.name,
+             " on rank ", rank, " is not zero after the step (byte ", at, ")");
+  }
+}
+
 void Session::checkState() const {
   for (const Parameter &parameter : program->parameters) {
     checkPadding(parameter);
+    if (parameter.role == fb::ParamRole_Accumulator)
+      checkZero(parameter);
     if (parameter.role != fb::ParamRole_Buffer)
       checkReplicas("parameter " + parameter.name, parameter.buffer,
                     parameter.sharded ? program->buffers[parameter.buffer].bytes

@@ -142,6 +142,7 @@ public:
   Status setInput(uint32_t index, int rank, const void *data, size_t bytes) {
     return zrt_session_set_input(get(), index, rank, data, bytes);
   }
+  Status accumulate() { return zrt_session_accumulate(get()); }
   Status step() { return zrt_session_step(get()); }
   Status readOutput(uint32_t index, double *values, size_t count) const {
     return zrt_session_read_output(get(), index, values, count);

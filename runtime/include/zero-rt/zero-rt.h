@@ -92,14 +92,18 @@ typedef enum zrt_kind {
 typedef enum zrt_parameter_role {
   ZRT_TRAINED = 0,
   ZRT_FROZEN = 1,
-  ZRT_STATE = 2, ///< optimizer state of the parameter `of`
-  ZRT_BUFFER = 3 ///< not trained, updated by the step, one per rank
+  ZRT_STATE = 2,  ///< of the parameter `of`, or of the step itself
+  ZRT_BUFFER = 3, ///< not trained, updated by the step, one per rank
+  /// A sum over the micro-batches of a step: zero between steps, so it is not
+  /// saved. With `of` that of its gradients; without, each rank's own.
+  ZRT_ACCUMULATOR = 4
 } zrt_parameter_role;
 
 typedef enum zrt_init {
   ZRT_INIT_FILE = 0, ///< the caller sets it before the first step
   ZRT_INIT_ZEROS = 1,
-  ZRT_INIT_ONES = 2
+  ZRT_INIT_ONES = 2,
+  ZRT_INIT_VALUE = 3 ///< stands in the program
 } zrt_init;
 
 typedef enum zrt_input_role {
@@ -165,6 +169,7 @@ typedef struct zrt_program_info {
   double planned_step_ms;     ///< as simulated; -1 if not
   int64_t budget_bytes;       ///< device memory it was planned for; -1: any
   uint64_t lower_bound_bytes; ///< most bytes alive at once in the device arena
+  uint32_t micro_batches;     ///< of a step; see zrt_session_accumulate
 } zrt_program_info;
 
 typedef struct zrt_parameter_info {
@@ -179,7 +184,7 @@ typedef struct zrt_parameter_info {
   zrt_init init;
   const char *init_file;   ///< relative to the program's folder, or ""
   const char *init_tensor; ///< name in that file; "" means `name`
-  const char *of;          ///< role STATE: its parameter, else ""
+  const char *of;          ///< roles STATE, ACCUMULATOR: its parameter, or ""
   const char *const *tied; ///< further names of the same tensor
   uint32_t num_tied;
   uint32_t gathers; ///< how often a step gathers it
@@ -297,8 +302,8 @@ typedef struct zrt_session_options {
 
 /// Allocates the arenas of all ranks, loads the kernels, prepares the library
 /// calls and starts the threads: for each rank one for each stream that has
-/// commands. They sleep while they wait. Parameters with init ZEROS or ONES get
-/// their value. `options` may be NULL.
+/// commands. They sleep while they wait. Parameters with init ZEROS, ONES or
+/// VALUE get their value. `options` may be NULL.
 zrt_status zrt_session_create(const zrt_program *program,
                               const zrt_session_options *options,
                               zrt_session **session);
@@ -332,6 +337,14 @@ zrt_status zrt_session_write_chunk(zrt_session *session, uint32_t index,
 zrt_status zrt_session_set_input(zrt_session *session, uint32_t index, int rank,
                                  const void *data, size_t bytes);
 
+/// Runs the commands of one micro-batch on all ranks: gradients are added up,
+/// nothing is updated. A step of M micro-batches (`micro_batches` of the
+/// program) is M - 1 of these calls, each with new data inputs, and then
+/// zrt_session_step with those of the last; any other number is an error, as is
+/// a call of this for a program of one micro-batch. Inputs that are no data
+/// need not be set.
+zrt_status zrt_session_accumulate(zrt_session *session);
+
 /// Runs the program once on all ranks and waits for all its streams. Commands
 /// of one stream run in the program's order, each after the events that it
 /// waits for; streams run side by side. If a rank fails on any stream, all
@@ -350,7 +363,7 @@ zrt_status zrt_session_read_output_of_rank(const zrt_session *session,
 
 /// What happened since the session began or zrt_session_reset_counters.
 typedef struct zrt_counters {
-  uint64_t steps;
+  uint64_t steps; ///< of the optimizer: micro-batches are part of them
   /// Bytes that one rank sends in the ring model, times the number of ranks
   /// (which keeps it exact): among all N ranks all_gather and reduce_scatter
   /// (N-1) * elements * element size, all_reduce twice that; in groups of n
@@ -384,7 +397,9 @@ zrt_status zrt_session_command_ms(const zrt_session *session, uint32_t rank,
 
 /// When a command ran in the last step, in milliseconds from the step's start
 /// (monotonic clock, the same start for all ranks). Before `start_ms` its
-/// stream stood waiting for events for `waited_ms`.
+/// stream stood waiting for events for `waited_ms`. Of the micro-batches before
+/// the last one, the commands have the times of the latest, as if it were the
+/// first; the other commands come after the time that all of them took.
 typedef struct zrt_span {
   double start_ms, end_ms, waited_ms;
 } zrt_span;

@@ -163,7 +163,7 @@ plan.program @p ranks(1) {
 plan.program @p ranks(1) {
   %dev = plan.arena device bytes(64)
   %0 = plan.buffer %dev[0] state : memref<4xf32>
-  // expected-error @+1 {{must have 'of' if it is state, and only then}}
+  // expected-error @+1 {{has 'of', which only state and accumulators have}}
   plan.parameter "m" %0 state : memref<4xf32>
 }
 
@@ -311,4 +311,44 @@ plan.program @p ranks(8) grid [2, 4] {
   %0 = plan.buffer %dev[0] parameter : memref<2xf32>
   // expected-error @+1 {{has 2 shards; expects 4, the last axis of the grid, or all 8 ranks}}
   plan.parameter "w" %0 trained shape [4] shards(2) : memref<2xf32>
+}
+
+// -----
+
+plan.program @step ranks(2) {
+  %dev = plan.arena device bytes(64)
+  %g = plan.buffer %dev[0] gradient : memref<4xf32>
+  // expected-error @+1 {{is an accumulator, which starts as zeros}}
+  plan.parameter "w.grad" %g accumulator of("w") ones : memref<4xf32>
+}
+
+// -----
+
+plan.program @step ranks(2) {
+  %dev = plan.arena device bytes(64)
+  %g = plan.buffer %dev[0] optimizer_state : memref<f32>
+  // expected-error @+1 {{has more than one of init, ones and value}}
+  plan.parameter "scale" %g state ones value(dense<1.0> : tensor<f32>) : memref<f32>
+}
+
+// -----
+
+plan.program @step ranks(2) {
+  %dev = plan.arena device bytes(64)
+  %g = plan.buffer %dev[0] optimizer_state : memref<f32>
+  // expected-error @+1 {{has a value of type 'tensor<2xf32>' for a buffer of type 'memref<f32>'}}
+  plan.parameter "scale" %g state value(dense<1.0> : tensor<2xf32>) : memref<f32>
+}
+
+// -----
+
+// expected-error @+1 {{has 4 micro-batches and 0 'plan.micro_batch_end'; expects one of these exactly where there are several micro-batches}}
+plan.program @step ranks(2) micro_batches(4) {
+}
+
+// -----
+
+// expected-error @+1 {{has 1 micro-batches and 1 'plan.micro_batch_end'}}
+plan.program @step ranks(2) {
+  plan.micro_batch_end
 }

@@ -277,3 +277,30 @@ func.func @f(%x: tensor<10xf32>) {
   %y = zero.reshard %x on @hsdp axes [1] : (tensor<10xf32>) -> tensor<2xf32>
   return
 }
+
+// -----
+
+zero.param @w : tensor<4xf32>
+// expected-error @below {{is an accumulator; expects zeros to start from}}
+zero.state @w.grad of @w : tensor<4xf32> accumulator
+
+// -----
+
+// expected-error @below {{expects at most one of init, zeros and value}}
+zero.state @scale : tensor<f32> zeros value(dense<1.0> : tensor<f32>)
+
+// -----
+
+// expected-error @below {{expects a value of type 'tensor<f32>', got 'tensor<2xf32>'}}
+zero.state @scale : tensor<f32> value(dense<1.0> : tensor<2xf32>)
+
+// -----
+
+// expected-error @below {{names a tensor to start from but no file}}
+"zero.state"() <{sym_name = "scale", type = tensor<f32>, init_tensor = "s"}> : () -> ()
+
+// -----
+
+shard.grid @dp(shape = 2)
+// expected-error @below {{is a state of no parameter, which every rank holds whole; expects a tensor type}}
+zero.state @scale : !zero.sharded<4xf32, @dp, dim = 0>

@@ -67,3 +67,12 @@ extern "C" void add_one4(void **buffers) {
   for (int i = 0; i < 4; ++i)
     data[i] += 1;
 }
+
+/// out = a + b, four floats.
+extern "C" void add4(void **buffers) {
+  const auto *a = static_cast<const float *>(buffers[0]);
+  const auto *b = static_cast<const float *>(buffers[1]);
+  auto *out = static_cast<float *>(buffers[2]);
+  for (int i = 0; i < 4; ++i)
+    out[i] = a[i] + b[i];
+}
