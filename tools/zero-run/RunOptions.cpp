@@ -82,17 +82,12 @@ static const char *const laterFlagNames[] = {"--config",
                                              "--lr-schedule",
                                              "--no-decay",
                                              "--group",
-                                             "--remat",
                                              "--checkpoint",
                                              "--checkpoint-every",
                                              "--keep",
                                              "--resume",
                                              "--save-hf",
                                              "--shard-size",
-                                             "--log",
-                                             "--log-dir",
-                                             "--metric-names",
-                                             "--log-every",
                                              "--check-finite"};
 
 static void addCompileFlags(Flags &flags, RunOptions &options,
@@ -176,6 +171,8 @@ static void addSaveFlags(Flags &flags, RunOptions &options, RawOptions &raw) {
                 "only the newest K checkpoints stay (default: all)");
   flags.text("--resume", &options.resume, "DIR",
              "go on from the newest checkpoint in this folder, or this one");
+  flags.toggle("--checkpoint-sync", &options.checkpointSync,
+               "go on only when a checkpoint is on disk");
   flags.text("--save-hf", &options.saveHf, "DIR",
              "write the trained weights in Hugging Face's form");
   flags.text("--shard-size", &raw.shardSize, "SIZE",
@@ -458,8 +455,10 @@ static void check(const RunOptions &options, const RawOptions &raw) {
                     " is fixed; the other flags of the loss scale are for "
                     "--loss-scale dynamic");
   if (options.checkpoint.empty() &&
-      (options.checkpointEvery || options.keepCheckpoints))
-    throw FlagError("--checkpoint-every and --keep need --checkpoint");
+      (options.checkpointEvery || options.keepCheckpoints ||
+       options.checkpointSync))
+    throw FlagError("--checkpoint-every, --keep and --checkpoint-sync need "
+                    "--checkpoint");
   if (options.shardBytes && options.saveHf.empty())
     throw FlagError("--shard-size needs --save-hf");
   if (options.logs.empty() != options.logDir.empty())
