@@ -12,6 +12,8 @@
 
 #include "runtime/host/Rank.h"
 
+#include "runtime/host/FiniteCheck.h"
+
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -207,8 +209,8 @@ void Rank::executeChecked(size_t index, Stream &stream) {
 }
 
 void Rank::run(uint32_t number, Part part, uint32_t run,
-               Clock::time_point begin, bool poisonReleased,
-               bool checkSources) {
+               Clock::time_point begin, bool poisonReleased, bool checkSources,
+               FiniteCheck *finite) {
   Stream &stream = streams[number];
   auto now = [&] {
     return std::chrono::nanoseconds(Clock::now() - begin).count();
@@ -233,6 +235,8 @@ void Rank::run(uint32_t number, Part part, uint32_t run,
       executeChecked(index, stream);
     else
       execute(commands[index], stream);
+    if (finite)
+      finite->scan(*this, rank, number, index);
     for (uint32_t buffer : commands[index].uses)
       touch(buffer, stream.touchedEnd);
     if (poisonReleased)

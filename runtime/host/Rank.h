@@ -29,6 +29,8 @@
 
 namespace zrt::host {
 
+class FiniteCheck;
+
 using Clock = std::chrono::steady_clock;
 
 /// A collective command: one by group, and where each rank is.
@@ -74,8 +76,9 @@ public:
   /// events that it waits for are signalled. One thread for each stream; `run`
   /// is the same on all and differs from the last one's. With `checkSources` a
   /// collective beside compute fails where what it reads was written meanwhile.
+  /// `finite` may be null.
   void run(uint32_t stream, Part part, uint32_t run, Clock::time_point begin,
-           bool poisonReleased, bool checkSources);
+           bool poisonReleased, bool checkSources, FiniteCheck *finite);
   /// Ends all waits for events, now and later.
   void abort();
   /// The command that a stream is at: where an exception comes from.

@@ -69,6 +69,8 @@ Session::Session(std::shared_ptr<const Program> loaded,
   uint32_t threadCount = program->ranks * streams.size();
   for (uint32_t rank = 0; rank < program->ranks; ++rank)
     ranks.push_back(std::make_unique<Rank>(*program, rank, threadCount));
+  if (options.check_finite || isSet("ZRT_CHECK_FINITE"))
+    finite = std::make_unique<FiniteCheck>(*program);
   makeCollectives(threadCount);
   for (std::unique_ptr<Rank> &rank : ranks)
     rank->bind(kernels, calls, collectives, scratchBytes, engine);
@@ -217,7 +219,7 @@ void Session::runStream(uint32_t rank, uint32_t stream) {
   try {
     // Events compare for equality, so the number may wrap around.
     ranks[rank]->run(stream, part, uint32_t(partNumber), partBegin, poison,
-                     check);
+                     check, finite.get());
   } catch (const Aborted &) {
     // The rank that failed has said why.
   } catch (const dnnl::error &error) {
@@ -272,6 +274,8 @@ void Session::run(Part which) {
   if (poison) // before any stream of any rank writes
     for (std::unique_ptr<Rank> &rank : ranks)
       rank->poisonUnwritten();
+  if (finite)
+    finite->begin(accumulated, ranks);
   Clock::time_point begin = Clock::now();
   {
     std::unique_lock<std::mutex> lock(mutex);
@@ -316,8 +320,25 @@ void Session::step() {
   accumulated = 0;
   ++steps;
   everStepped = true;
+  if (finite)
+    error = finite->finish(ranks, isSkipped()).value_or("");
+  if (!error.empty())
+    fail(ZRT_ERROR_EXECUTION, error);
   if (check)
     checkState();
+}
+
+/// The step has found its gradients not finite and has changed nothing.
+bool Session::isSkipped() const {
+  for (size_t index = 0; index < program->outputs.size(); ++index) {
+    double overflow = 0;
+    if (program->outputs[index].name != "overflow" ||
+        program->outputs[index].elements != 1)
+      continue;
+    readOutput(uint32_t(index), &overflow, 1);
+    return overflow != 0;
+  }
+  return false;
 }
 
 static double toMs(int64_t nanoseconds) { return double(nanoseconds) * 1e-6; }

@@ -19,6 +19,7 @@
 #include "runtime/core/KernelLibrary.h"
 #include "runtime/core/Memory.h"
 #include "runtime/core/Program.h"
+#include "runtime/host/FiniteCheck.h"
 #include "runtime/host/LibraryCall.h"
 #include "runtime/host/Rank.h"
 #include "zero-rt/zero-rt.h"
@@ -73,6 +74,7 @@ private:
   void checkInputsSet(Part part) const;
   void run(Part part);
   void checkState() const;
+  bool isSkipped() const;
   void checkPadding(const Parameter &parameter) const;
   void checkZero(const Parameter &parameter) const;
   void checkReplicas(const std::string &what, uint32_t buffer, uint64_t bytes,
@@ -98,13 +100,14 @@ private:
   /// By command; empty where the command is no collective.
   std::vector<std::unique_ptr<GroupedCollective>> collectives;
   std::vector<std::unique_ptr<Rank>> ranks;
+  std::unique_ptr<FiniteCheck> finite; // null: not asked for
   std::vector<bool> parameterSet;
-  std::vector<bool> inputSet; // [input * ranks + rank]
+  std::vector<bool> inputSet;            // [input * ranks + rank]
   uint64_t steps = 0, accumulations = 0; // since the counters were reset
   double stepMs = 0;
   bool everStepped = false;
-  uint32_t accumulated = 0;      // micro-batches of the step to come
-  int64_t microBatchesTime = 0;  // of the last step's, in nanoseconds
+  uint32_t accumulated = 0;     // micro-batches of the step to come
+  int64_t microBatchesTime = 0; // of the last step's, in nanoseconds
 
   // The caller starts a part of the program by its number and waits until no
   // rank runs.

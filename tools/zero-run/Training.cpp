@@ -51,6 +51,7 @@ Training::Training(const RunOptions &options, const zrt::Program &program,
   checkOutputPaths();
   zrt_session_options sessionOptions = {};
   sessionOptions.threads_per_rank = uint32_t(options.threads.value_or(1));
+  sessionOptions.check_finite = options.checkFinite;
   require(session.create(program, &sessionOptions));
 }
 

@@ -100,7 +100,7 @@ private:
   Progress progress;
   zrt::StepMetrics current;
   mutable std::vector<uint8_t> scratch;
-  int64_t microBatches = 1;
+  const int64_t microBatches = info.micro_batches;
   /// Where this run began, and where it ends.
   int64_t startStep = 0, startSample = 0, numSteps = 0;
   int64_t skippedSteps = 0;

@@ -109,7 +109,8 @@ void Training::runStep(int64_t step) {
     Clock::time_point reading = Clock::now();
     setInputs(step, micro);
     current.dataMs += msSince(reading);
-    require(session.step());
+    bool last = micro + 1 == microBatches;
+    require(last ? session.step() : session.accumulate());
   }
   readOutputs(step);
   double wallMs = msSince(start);

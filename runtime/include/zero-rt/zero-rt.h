@@ -296,6 +296,11 @@ typedef struct zrt_session_options {
   /// Fill released and not yet written memory with NaN, so that a use of it
   /// shows. Also set by ZRT_POISON=1.
   int poison;
+  /// A step fails that writes NaN or infinity to a tensor and does not say of
+  /// itself that it is skipped (output "overflow"), with the first one: the
+  /// first micro-batch, its first command, the lowest rank. Also set by
+  /// ZRT_CHECK_FINITE=1.
+  int check_finite;
 } zrt_session_options;
 
 #define ZRT_ALL_RANKS (-1)

@@ -1,0 +1,289 @@
+//===- FiniteCheck.cpp - The first tensor that is not finite --------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// See FiniteCheck.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/host/FiniteCheck.h"
+
+#include "runtime/core/NarrowFloat.h"
+#include "runtime/host/Rank.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <tuple>
+
+using namespace zrt;
+using namespace zrt::host;
+
+namespace {
+/// How a floating type says that it is not finite: all bits of the exponent.
+template <typename Bits, Bits exponent>
+struct Type {
+  /// Whether one of `count` elements is not finite. Without branches, so that
+  /// it is vectorized: nearly all runs of it end here.
+  static bool any(const uint8_t *data, uint64_t count) {
+    const Bits *bits = reinterpret_cast<const Bits *>(data);
+    Bits found = 0;
+    for (uint64_t i = 0; i < count; ++i)
+      found |= Bits((bits[i] & exponent) == exponent);
+    return found;
+  }
+};
+} // namespace
+
+static bool anyNotFinite(const uint8_t *data, fb::DType type, uint64_t count) {
+  switch (type) {
+  case fb::DType_F64:
+    return Type<uint64_t, 0x7FF0000000000000>::any(data, count);
+  case fb::DType_F16:
+    return Type<uint16_t, 0x7C00>::any(data, count);
+  case fb::DType_BF16:
+    return Type<uint16_t, 0x7F80>::any(data, count);
+  default:
+    return Type<uint32_t, 0x7F800000>::any(data, count);
+  }
+}
+
+static double valueAt(const uint8_t *data, fb::DType type, uint64_t index) {
+  switch (type) {
+  case fb::DType_F64:
+    return reinterpret_cast<const double *>(data)[index];
+  case fb::DType_F16:
+    return reinterpret_cast<const Half *>(data)[index].widen();
+  case fb::DType_BF16:
+    return reinterpret_cast<const BFloat16 *>(data)[index].widen();
+  default:
+    return reinterpret_cast<const float *>(data)[index];
+  }
+}
+
+/// Element of the storage that is element `element` of the view.
+static uint64_t elementOf(const View &view, uint64_t element) {
+  int64_t at = view.offset;
+  for (size_t dim = view.sizes.size(); dim-- > 0;) {
+    at += int64_t(element % uint64_t(view.sizes[dim])) * view.strides[dim];
+    element /= uint64_t(view.sizes[dim]);
+  }
+  return uint64_t(at);
+}
+
+std::optional<NotFinite> host::findNotFinite(const uint8_t *storage,
+                                             fb::DType type, const View &view,
+                                             bool negative) {
+  uint64_t total = elementCount(view.sizes).value_or(0);
+  // What a view leaves out of its extent is rarely there, and looked at again
+  // below where it is not finite.
+  if (!total ||
+      !anyNotFinite(storage + uint64_t(view.offset) * elementBytes(type), type,
+                    *viewExtent(view) - uint64_t(view.offset)))
+    return std::nullopt;
+  std::optional<NotFinite> found;
+  for (uint64_t i = 0; i < total; ++i) {
+    double value = valueAt(storage, type, elementOf(view, i));
+    if (std::isfinite(value) || (!negative && value < 0))
+      continue;
+    if (!found)
+      found = {i, value, 0, total};
+    ++found->count;
+  }
+  return found;
+}
+
+FiniteCheck::FiniteCheck(const Program &program)
+    : program(program), workers(size_t(program.ranks) * program.numStreams),
+      harmless(program.commands.size(), 0) {
+  for (Worker &worker : workers)
+    worker.wroteNegative.assign(program.commands.size(), 0);
+  for (const Command &command : program.commands)
+    operands.push_back(operandsOf(command));
+}
+
+static View wholeOf(uint64_t elements) {
+  return contiguousView({int64_t(elements)});
+}
+
+/// What a command writes; of a kernel whose program does not say it, all that
+/// it is given.
+std::vector<Operand> FiniteCheck::operandsOf(const Command &command) const {
+  std::vector<Operand> result;
+  if (command.isCollective()) {
+    for (const Piece &piece : command.pieces)
+      result.push_back({piece.target, wholeOf(command.op == fb::Op_ReduceScatter
+                                                  ? piece.chunk
+                                                  : piece.elements)});
+    return result;
+  }
+  if (command.op == fb::Op_Launch && command.writes.empty())
+    result = command.operands;
+  else if (command.op == fb::Op_Launch)
+    for (uint32_t index : command.writes)
+      result.push_back(command.operands[index]);
+  else if (!command.operands.empty())
+    result = {command.operands.back()};
+  result.erase(std::remove_if(result.begin(), result.end(),
+                              [&](const Operand &operand) {
+                                return !isFloat(
+                                    program.buffers[operand.buffer].dtype);
+                              }),
+               result.end());
+  return result;
+}
+
+void FiniteCheck::look(const Rank &rank, uint32_t number, Worker &worker,
+                       int64_t command, uint32_t buffer, const View &view) {
+  if (worker.first)
+    return;
+  fb::DType type = program.buffers[buffer].dtype;
+  const uint8_t *storage = rank.address(buffer);
+  auto found = findNotFinite(storage, type, view, /*negative=*/true);
+  if (!found)
+    return;
+  Finding finding{currentMicro, command, number, buffer, view.sizes, *found};
+  if (command >= 0 && !worker.negative && !harmless[size_t(command)])
+    worker.negative = finding;
+  if (command >= 0)
+    worker.wroteNegative[size_t(command)] = 1;
+  if (auto worse = findNotFinite(storage, type, view, /*negative=*/false)) {
+    finding.what = *worse;
+    worker.first = finding;
+  }
+}
+
+void FiniteCheck::begin(uint32_t micro,
+                        const std::vector<std::unique_ptr<Rank>> &ranks) {
+  currentMicro = micro;
+  for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
+    Worker &worker = workers[size_t(rank) * program.numStreams];
+    auto lookAt = [&](uint32_t buffer) {
+      const Buffer &info = program.buffers[buffer];
+      if (isFloat(info.dtype))
+        look(*ranks[rank], rank, worker, -1, buffer,
+             wholeOf(info.bytes / elementBytes(info.dtype)));
+    };
+    for (const Input &input : program.inputs)
+      lookAt(input.buffer);
+    if (!stateSeen)
+      for (const Parameter &parameter : program.parameters)
+        lookAt(parameter.buffer);
+  }
+  stateSeen = true;
+}
+
+void FiniteCheck::scan(const Rank &rank, uint32_t number, uint32_t stream,
+                       size_t command) {
+  Worker &worker = workers[size_t(number) * program.numStreams + stream];
+  for (const Operand &operand : operands[command])
+    look(rank, number, worker, int64_t(command), operand.buffer, operand.view);
+}
+
+bool FiniteCheck::outputsFinite(
+    const std::vector<std::unique_ptr<Rank>> &ranks) const {
+  for (const Output &output : program.outputs)
+    for (const std::unique_ptr<Rank> &rank : ranks) {
+      fb::DType type = program.buffers[output.buffer].dtype;
+      if (isFloat(type) &&
+          anyNotFinite(rank->address(output.buffer), type, output.elements))
+        return false;
+    }
+  return true;
+}
+
+std::optional<std::string>
+FiniteCheck::finish(const std::vector<std::unique_ptr<Rank>> &ranks,
+                    bool skipped) {
+  std::optional<Finding> first, negative;
+  auto earlier = [](std::optional<Finding> &best,
+                    const std::optional<Finding> &other) {
+    auto order = [](const Finding &finding) {
+      return std::tie(finding.micro, finding.command, finding.rank);
+    };
+    if (other && (!best || order(*other) < order(*best)))
+      best = other;
+  };
+  for (Worker &worker : workers) {
+    earlier(first, worker.first);
+    earlier(negative, worker.negative);
+    worker.first.reset();
+    worker.negative.reset();
+  }
+  bool good = skipped || (!first && outputsFinite(ranks));
+  for (Worker &worker : workers)
+    for (size_t command = 0; command < harmless.size(); ++command) {
+      if (good && !skipped)
+        harmless[command] |= worker.wroteNegative[command];
+      worker.wroteNegative[command] = 0;
+    }
+  if (good)
+    return std::nullopt;
+  if (!first)
+    first = negative;
+  return first ? describe(*first)
+               : "an output is not finite, and no command has written what is "
+                 "not";
+}
+
+/// A name of the model between quotes, on one line.
+static std::string quoted(const std::string &name) {
+  static const char *const digits = "0123456789abcdef";
+  std::string text = "\"";
+  for (char c : name) {
+    if (uint8_t(c) < 32 || c == 127)
+      text += std::string("\\x") + digits[uint8_t(c) >> 4] + digits[c & 15];
+    else
+      text += c == '"' ? "\\\"" : std::string(1, c);
+  }
+  return text + "\"";
+}
+
+static std::string valueText(double value) {
+  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
+
+/// "[0, 3, 5]" of element 29 of 2x4x8.
+static std::string indexText(const std::vector<int64_t> &sizes,
+                             uint64_t element) {
+  std::string text;
+  for (size_t dim = sizes.size(); dim-- > 0;) {
+    text = std::to_string(element % uint64_t(sizes[dim])) +
+           (text.empty() ? "" : ", ") + text;
+    element /= uint64_t(sizes[dim]);
+  }
+  return "[" + text + "]";
+}
+
+std::string FiniteCheck::describe(const Finding &finding) const {
+  const Buffer &buffer = program.buffers[finding.buffer];
+  std::string where = "rank " + std::to_string(finding.rank);
+  if (finding.command >= 0) {
+    const Command &command = program.commands[size_t(finding.command)];
+    where += ", command " + std::to_string(finding.command) + " (" +
+             opName(command.op) +
+             (command.callee.empty() ? "" : " " + command.callee) + ")";
+    if (!command.location.empty() || !command.label.empty())
+      where += " of " + quoted(command.location.empty() ? command.label
+                                                        : command.location);
+  } else {
+    where += ", before the first command";
+  }
+  std::string name = buffer.name;
+  for (const Parameter &parameter : program.parameters)
+    if (parameter.buffer == finding.buffer)
+      name = parameter.name;
+  return where + ": " + quoted(name) + " (" + dtypeName(buffer.dtype) +
+         ") has " + valueText(finding.what.value) + " at " +
+         indexText(finding.sizes, finding.what.element) + "; " +
+         std::to_string(finding.what.count) + " of its " +
+         std::to_string(finding.what.total) + " elements are not finite" +
+         (program.microBatches > 1
+              ? " (micro-batch " + std::to_string(finding.micro + 1) + " of " +
+                    std::to_string(program.microBatches) + ")"
+              : "");
+}

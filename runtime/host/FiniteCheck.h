@@ -1,0 +1,95 @@
+//===- FiniteCheck.h - The first tensor that is not finite ----------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Looks at what each command writes, in all floating types, for NaN and
+// infinity. The step goes on to its end and the first finding is chosen
+// then: of the earliest micro-batch, of it the first command in the program's
+// order, of it the lowest rank. So the choice does not depend on timing.
+//
+// An attention mask writes -inf where no harm comes of it: softmax makes zeros.
+// Minus infinity alone is therefore no finding as long as the step's outputs
+// are finite; a command that was seen to write it in such a step is not
+// suspected later.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_RT_HOST_FINITECHECK_H
+#define ZERO_RT_HOST_FINITECHECK_H
+
+#include "runtime/core/Program.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zrt::host {
+
+class Rank;
+
+/// The first element that is not finite.
+struct NotFinite {
+  uint64_t element; // in row-major order of the view
+  double value;
+  uint64_t count, total; // elements that are not finite, and all
+};
+
+/// Looks at the elements of a view of `storage`; `negative`: also for -inf.
+std::optional<NotFinite> findNotFinite(const uint8_t *storage, fb::DType type,
+                                       const View &view, bool negative);
+
+class FiniteCheck {
+public:
+  explicit FiniteCheck(const Program &program);
+
+  /// Looks at the inputs and, before the first step, at all state: called when
+  /// the program begins to run, from one thread. `micro` counts the runs of a
+  /// step from 0.
+  void begin(uint32_t micro, const std::vector<std::unique_ptr<Rank>> &ranks);
+
+  /// Looks at what a command has written. Each stream of each rank has
+  /// one thread.
+  void scan(const Rank &rank, uint32_t number, uint32_t stream, size_t command);
+
+  /// After the last micro-batch: what was found, in one line, unless the step
+  /// was skipped for it. Forgets it.
+  std::optional<std::string>
+  finish(const std::vector<std::unique_ptr<Rank>> &ranks, bool skipped);
+
+private:
+  struct Finding {
+    uint32_t micro;
+    /// Of the program; -1: before it, in an input or in state.
+    int64_t command;
+    uint32_t rank, buffer;
+    std::vector<int64_t> sizes;
+    NotFinite what;
+  };
+  /// What one thread has found.
+  struct Worker {
+    std::optional<Finding> first;       // NaN, inf
+    std::optional<Finding> negative;    // -inf where none was before
+    std::vector<uint8_t> wroteNegative; // by command, in this step
+  };
+
+  void look(const Rank &rank, uint32_t number, Worker &worker, int64_t command,
+            uint32_t buffer, const View &view);
+  std::vector<Operand> operandsOf(const Command &command) const;
+  std::string describe(const Finding &finding) const;
+  bool outputsFinite(const std::vector<std::unique_ptr<Rank>> &ranks) const;
+
+  const Program &program;
+  uint32_t currentMicro = 0;
+  bool stateSeen = false;
+  std::vector<Worker> workers;                // [rank * numStreams + stream]
+  std::vector<uint8_t> harmless;              // commands that write -inf
+  std::vector<std::vector<Operand>> operands; // by command
+};
+
+} // namespace zrt::host
+
+#endif // ZERO_RT_HOST_FINITECHECK_H
