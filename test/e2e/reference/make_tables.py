@@ -133,9 +133,10 @@ def schedules():
 
 def settings(g):
     """Small windows and scales near the minimum, so that every rule acts in a short sequence."""
-    init = 2.0 ** g.randint(0, 20)
+    init, consecutive = 2.0 ** g.randint(0, 20), g.random() < 0.4
+    least = g.choice((1, 1, 1, 2, 3, 16, 100, 1 if consecutive else 0.25))
     return dict(init_scale=init, scale_window=g.choice((1, 2, 3, 4, 5, 7, 10, 16)), delayed_shift=g.randint(1, 4),
-                consecutive_hysteresis=g.random() < 0.4, min_scale=min(init, g.choice((1, 1, 1, 2, 3, 16, 100, 0.25))))
+                consecutive_hysteresis=consecutive, min_scale=float(min(init, least)))
 
 
 def overflows(g):
