@@ -12,6 +12,9 @@
 
 #include "Reader.h"
 
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+
 using namespace mlir::zero;
 using llvm::StringRef;
 using llvm::Twine;
@@ -295,6 +298,33 @@ mlir::zero::readDeepSpeedConfig(StringRef text,
   ConfigResult result;
   ConfigReader(question, result).read(*file);
   return result;
+}
+
+llvm::Expected<ConfigResult>
+mlir::zero::readDeepSpeedConfigFile(const std::string &path,
+                                    const ConfigQuestion &question) {
+  auto wrong = [&](const Twine &message) {
+    return llvm::createStringError(llvm::inconvertibleErrorCode(),
+                                   path + message);
+  };
+  llvm::sys::fs::file_status status;
+  if (std::error_code failed = llvm::sys::fs::status(path, status))
+    return wrong(": cannot open: " + failed.message());
+  // Devices may never end; a pipe is what a shell makes of <(command).
+  if (status.type() != llvm::sys::fs::file_type::regular_file &&
+      status.type() != llvm::sys::fs::file_type::fifo_file)
+    return wrong(": is no file");
+  if (status.getSize() > kMaxConfigBytes)
+    return wrong(": has " + Twine(status.getSize()) +
+                 " bytes; a config has at most " + Twine(kMaxConfigBytes));
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!buffer)
+    return wrong(": cannot read: " + buffer.getError().message());
+  llvm::Expected<ConfigResult> result =
+      readDeepSpeedConfig((*buffer)->getBuffer(), question);
+  if (result)
+    return result;
+  return wrong(":" + llvm::toString(result.takeError()));
 }
 
 std::vector<std::string> ConfigResult::refusals() const {

@@ -67,9 +67,7 @@ static const char *const compileFlagNames[] = {"--loss",
 static const char *const planFlagNames[] = {"--zero-grid", "--zero-shard",
                                             "--zero-schedule", "--remat"};
 /// Read, but nothing acts on them yet.
-static const char *const laterFlagNames[] = {"--config",
-                                             "--explain-config",
-                                             "--accumulate",
+static const char *const laterFlagNames[] = {"--accumulate",
                                              "--clip",
                                              "--clip-value",
                                              "--precision",
@@ -328,12 +326,32 @@ static std::map<std::string, std::string> parsePairs(const std::string &flag,
   return values;
 }
 
+/// A number of a schedule; some have words.
+static double parseScheduleNumber(const std::string &flag,
+                                  const std::string &key,
+                                  const std::string &text) {
+  static const std::map<std::string, std::map<std::string, double>> words = {
+      {"warmup_type", {{"log", 0}, {"linear", 1}}},
+      {"decay_type", {{"linear", 0}, {"sqrt", 1}, {"cosine", 2}}},
+      {"lr_range_test_staircase", {{"false", 0}, {"true", 1}}}};
+  auto known = words.find(key);
+  if (known != words.end()) {
+    auto word = known->second.find(text);
+    if (word != known->second.end())
+      return word->second;
+  }
+  return parseNumber(flag + ": " + key, text);
+}
+
 static ScheduleFlag parseSchedule(const std::string &text) {
   size_t colon = text.find(':');
   ScheduleFlag schedule;
   schedule.kind = text.substr(0, colon);
+  std::string flag = "--lr-schedule '" + text + "'";
   if (colon != text.npos)
-    schedule.values = parsePairs("--lr-schedule", text, text.substr(colon + 1));
+    for (const auto &[key, value] :
+         parsePairs("--lr-schedule", text, text.substr(colon + 1)))
+      schedule.numbers[key] = parseScheduleNumber(flag, key, value);
   return schedule;
 }
 
@@ -425,35 +443,31 @@ static void checkPlan(const RunOptions &options, const Flags &flags) {
   std::string decided = options.compileFlags;
   std::string further = givenOf(flags, planFlagNames);
   decided += (decided.empty() || further.empty() ? "" : ", ") + further;
-  if (options.kind == ModelKind::Plan && !decided.empty())
+  if (options.kind == ModelKind::Plan && !decided.empty() &&
+      !options.model.empty())
     throw FlagError(decided + ": " + options.model +
                     " has this decided already; give the flag to zero-compile "
                     "or zero-import");
 }
 
-/// Rules that involve more than one flag.
-static void check(const RunOptions &options, const RawOptions &raw) {
-  if (options.data.empty())
+/// Rules about flags whose values a config has not.
+static void checkFlags(const RunOptions &options, const RawOptions &raw) {
+  if (options.explainConfig && options.config.empty())
+    throw FlagError("--explain-config needs --config");
+  if (options.data.empty() && !options.explainConfig)
     throw FlagError("--data is missing: the file with the samples");
   if (raw.backend == "cuda")
     throw FlagError("not available yet: --backend cuda");
   if (raw.backend != "host")
     throw FlagError("--backend '" + raw.backend + "': expected host");
-  if (options.kind == ModelKind::Onnx && options.loss.empty())
+  if (options.kind == ModelKind::Onnx && options.loss.empty() &&
+      !options.explainConfig)
     throw FlagError(options.model +
                     ": an ONNX model needs --loss to be trained");
   if (options.kind == ModelKind::Mlir &&
       (!options.dims.empty() || !options.train.empty() ||
        !options.freeze.empty()))
     throw FlagError("--dim, --train and --freeze are for ONNX models");
-  if (options.reduceType == "fp16" && options.precision != "fp16")
-    throw FlagError("--reduce-type fp16 is for --precision fp16");
-  if (options.lossScale.scale.value_or(0) > 0 &&
-      (options.lossScale.window || options.lossScale.hysteresis ||
-       options.lossScale.initialPower || options.lossScale.min))
-    throw FlagError("--loss-scale " + raw.lossScale +
-                    " is fixed; the other flags of the loss scale are for "
-                    "--loss-scale dynamic");
   if (options.checkpoint.empty() &&
       (options.checkpointEvery || options.keepCheckpoints ||
        options.checkpointSync))
@@ -466,16 +480,49 @@ static void check(const RunOptions &options, const RawOptions &raw) {
                                          : "--log needs --log-dir");
   if (options.given.count("--metric-names") && options.logs.empty())
     throw FlagError("--metric-names needs --log");
+  if (options.loss.empty() && !options.compileFlags.empty() &&
+      !options.explainConfig)
+    throw FlagError(options.compileFlags + " needs --loss: " + options.model +
+                    " is taken as a training step otherwise");
+}
+
+static void checkLossScale(const RunOptions &options) {
+  const LossScaleFlags &flags = options.lossScale;
+  bool dynamic =
+      flags.window || flags.hysteresis || flags.initialPower || flags.min;
+  if ((flags.scale || dynamic) && options.precision != "fp16")
+    throw FlagError("--loss-scale and its numbers are for --precision fp16");
+  if (flags.scale.value_or(0) > 0 && dynamic)
+    throw FlagError("--loss-scale is fixed; the other flags of the loss scale "
+                    "are for --loss-scale dynamic");
+}
+
+void zero_tools::checkRunOptions(const RunOptions &options) {
+  if (options.reduceType == "fp16" && options.precision != "fp16")
+    throw FlagError("--reduce-type fp16 is for --precision fp16");
+  checkLossScale(options);
+  if (options.clipNorm.value_or(0) > 0 && options.clipValue.value_or(0) > 0)
+    throw FlagError("--clip and --clip-value exclude each other");
   bool isSgd = options.optimizer == "sgd";
   if (!options.optimizer.empty() && !isSgd &&
-      (options.momentum || options.nesterov))
+      (options.momentum.value_or(0) > 0 || options.nesterov))
     throw FlagError("--momentum and --nesterov are for --optimizer sgd, not " +
                     options.optimizer);
   if (isSgd && (options.betas || options.epsilon))
     throw FlagError("--betas and --epsilon are for --optimizer adam and adamw");
-  if (options.loss.empty() && !options.compileFlags.empty())
-    throw FlagError(options.compileFlags + " needs --loss: " + options.model +
-                    " is taken as a training step otherwise");
+}
+
+/// The one model of the command line; none is needed to explain a config.
+static void readModel(const std::vector<std::string> &models,
+                      RunOptions &options) {
+  if (models.size() > 1)
+    throw FlagError("more than one model: " + models[0] + " and " + models[1]);
+  if (models.empty() && options.explainConfig)
+    return;
+  if (models.empty())
+    throw FlagError("no model: expected a .zplan, .mlir or .onnx file");
+  options.model = models.front();
+  options.kind = kindOf(options.model);
 }
 
 std::optional<RunOptions> zero_tools::parseRunOptions(int argc, char **argv) {
@@ -492,13 +539,7 @@ std::optional<RunOptions> zero_tools::parseRunOptions(int argc, char **argv) {
   if (!models)
     return std::nullopt;
   options.given = flags.givenNames();
-  if (models->size() != 1)
-    throw FlagError(models->empty()
-                        ? "no model: expected a .zplan, .mlir or .onnx file"
-                        : "more than one model: " + (*models)[0] + " and " +
-                              (*models)[1]);
-  options.model = models->front();
-  options.kind = kindOf(options.model);
+  readModel(*models, options);
   options.learningRate = raw.learningRate.value_or(options.learningRate);
   if (!raw.betas.empty())
     options.betas = parsePair("--betas", raw.betas);
@@ -512,9 +553,12 @@ std::optional<RunOptions> zero_tools::parseRunOptions(int argc, char **argv) {
   parseStepTexts(options, raw);
   options.compileFlags = givenOf(flags, compileFlagNames);
   checkPlan(options, flags);
-  check(options, raw);
+  checkFlags(options, raw);
+  // With a config, they are looked at when its settings are known.
+  if (options.config.empty())
+    checkRunOptions(options);
   for (const char *name : laterFlagNames)
-    if (flags.given(name))
+    if (flags.given(name) && !options.explainConfig)
       throw FlagError(std::string("not available yet: ") + name);
   return options;
 }

@@ -24,11 +24,10 @@ namespace zero_tools {
 
 enum class ModelKind { Plan, Mlir, Onnx };
 
-/// `--lr-schedule KIND:key=value,...`, as it was written; the training step
-/// checks kinds and keys.
+/// `--lr-schedule KIND:key=value,...`; the training step checks kinds and keys.
 struct ScheduleFlag {
   std::string kind;
-  std::map<std::string, std::string> values;
+  std::map<std::string, double> numbers;
 };
 
 /// `--group PATTERN:lr=L,weight-decay=W`; what is absent is as for the others.
@@ -42,8 +41,7 @@ struct LossScaleFlags {
   /// 0: dynamic, as DeepSpeed has it.
   std::optional<double> scale, min;
   std::optional<int64_t> window, hysteresis, initialPower;
-  /// The scale may fall back at each overflow once it did (no flag; of a
-  /// DeepSpeed config).
+  /// The hysteresis is full again after a clean step (of a config alone).
   bool consecutiveHysteresis = false;
 };
 
@@ -75,6 +73,11 @@ struct RunOptions {
   std::string precision, reduceType;
   LossScaleFlags lossScale;
   std::optional<ScheduleFlag> lrSchedule;
+  /// Of a config alone: sgd's dampening, Adam without bias corrections, steps
+  /// that change nothing where gradients are not finite, and the momentum.
+  double dampening = 0;
+  bool biasCorrection = true, skipNonFinite = false;
+  std::optional<ScheduleFlag> momentumSchedule;
   /// Patterns of parameters without weight decay; "auto": biases and norms.
   std::vector<std::string> noDecay;
   std::vector<GroupFlag> groups;
@@ -119,6 +122,10 @@ struct RunOptions {
 
 /// Parses and checks the command line; nothing after --help. Throws FlagError.
 std::optional<RunOptions> parseRunOptions(int argc, char **argv);
+
+/// Rules between the settings of a run, wherever they come from. Throws
+/// FlagError.
+void checkRunOptions(const RunOptions &options);
 
 } // namespace zero_tools
 

@@ -11,10 +11,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../zero-compile/Compile.h"
+#include "ConfigFile.h"
 #include "Flags.h"
-#include "RunOptions.h"
 #include "RunTimeline.h"
+#include "StepSettings.h"
 #include "Summary.h"
 #include "TemporaryFolder.h"
 #include "Training.h"
@@ -28,7 +28,6 @@
 
 #include <cstdio>
 #include <optional>
-#include <tuple>
 
 using namespace zero_tools;
 
@@ -60,21 +59,6 @@ static void setLabels(const RunOptions &options, mlir::ModuleOp module,
   }
 }
 
-static mlir::train::TrainStepOptions
-trainStepOptions(const RunOptions &options) {
-  mlir::train::TrainStepOptions step;
-  step.loss = options.loss;
-  if (!options.optimizer.empty())
-    step.optimizer = options.optimizer;
-  step.momentum = options.momentum.value_or(step.momentum);
-  step.weightDecay = options.weightDecay;
-  step.epsilon = options.epsilon.value_or(step.epsilon);
-  step.nesterov = options.nesterov;
-  if (options.betas)
-    std::tie(step.beta1, step.beta2) = *options.betas;
-  return step;
-}
-
 static mlir::OwningOpRef<mlir::ModuleOp>
 loadModule(const RunOptions &options, mlir::MLIRContext &context,
            const std::string &weightsFolder) {
@@ -93,38 +77,17 @@ loadModule(const RunOptions &options, mlir::MLIRContext &context,
   return std::move(*module);
 }
 
-/// What --memory says; nothing without it.
-static std::optional<int64_t> budgetOf(const RunOptions &options) {
-  if (options.memory.empty())
-    return std::nullopt;
-  std::optional<int64_t> bytes = mlir::zero::parseByteSize(options.memory);
-  if (!bytes)
-    throw std::runtime_error("--memory '" + options.memory +
-                             "': expected a size like 24GiB or 1048576");
-  return bytes;
-}
-
 /// The bytes of the plan for an .mlir or .onnx file.
 static std::string compileModel(const RunOptions &options,
                                 const std::string &weightsFolder) {
   mlir::MLIRContext context;
   prepareContext(context);
   OneLineErrors errors(context, "zero-run", options.model);
-  CompileOptions compile;
-  compile.stage = options.stage;
-  compile.ranks = options.ranks;
-  compile.grid = options.grid;
-  compile.shardAll = options.shardAll;
-  compile.memoryBytes = budgetOf(options);
-  compile.machine = options.machine;
-  if (!options.schedule.empty())
-    compile.schedule = options.schedule;
+  CompileOptions compile = compileOptions(options);
   std::string bytes;
   auto module = loadModule(options, context, weightsFolder);
-  if (module && !options.loss.empty()) {
-    compile.trainStep = trainStepOptions(options);
+  if (module && compile.trainStep)
     setLabels(options, *module, *compile.trainStep);
-  }
   if (!module || failed(compileToZplan(*module, compile, bytes)))
     throw std::runtime_error(errors.error());
   return bytes;
@@ -135,14 +98,17 @@ static std::string folderOf(const std::string &path) {
   return slash == path.npos ? "." : path.substr(0, slash ? slash : 1);
 }
 
-/// Single-precision peak of one rank; nothing without --machine.
+/// Peak of one rank in the type of compute; nothing without --machine.
 static std::optional<double> peakFlops(const RunOptions &options) {
   if (options.machine.empty())
     return std::nullopt;
   auto machine = mlir::zero::loadMachine(options.machine);
   if (!machine)
     throw std::runtime_error(llvm::toString(machine.takeError()));
-  auto peak = machine->peakFlops.find("f32");
+  std::string type = options.precision == "fp16" ? "f16" : options.precision;
+  auto peak = machine->peakFlops.find(type);
+  if (peak == machine->peakFlops.end())
+    peak = machine->peakFlops.find("f32");
   if (peak == machine->peakFlops.end())
     return std::nullopt;
   return peak->second;
@@ -189,6 +155,18 @@ static void checkPaths(const RunOptions &options) {
     zrt::refuseOverwrite(path, {options.model, options.data, options.weights});
 }
 
+/// A plan has the number of micro-batches that it has.
+static void checkAccumulation(const RunOptions &options,
+                              const zrt::Program &program) {
+  zrt_program_info info = program.info();
+  int64_t planned = info.micro_batches;
+  if (options.accumulate && *options.accumulate != planned)
+    throw std::runtime_error(
+        "--accumulate " + std::to_string(*options.accumulate) + ": " +
+        options.model + " has steps of " + std::to_string(planned) +
+        (planned == 1 ? " micro-batch" : " micro-batches"));
+}
+
 static void run(const RunOptions &options) {
   checkPaths(options);
   std::optional<double> peak = peakFlops(options);
@@ -204,6 +182,7 @@ static void run(const RunOptions &options) {
     require(program.loadBytes(plan.data(), plan.size()));
   }
   checkBudget(options, program);
+  checkAccumulation(options, program);
   Training training(options, program, initFolder, [](const std::string &text) {
     std::fprintf(stderr, "zero-run: warning: %s\n", text.c_str());
   });
@@ -218,8 +197,16 @@ static void run(const RunOptions &options) {
 
 int main(int argc, char **argv) {
   try {
-    if (auto options = parseRunOptions(argc, argv))
-      run(*options);
+    std::optional<RunOptions> options = parseRunOptions(argc, argv);
+    if (!options)
+      return 0;
+    if (options->explainConfig)
+      return explainConfig(*options) ? 0 : 1;
+    if (!options->config.empty())
+      applyConfig(*options, [](const std::string &text) {
+        std::fprintf(stderr, "zero-run: note: %s\n", text.c_str());
+      });
+    run(*options);
     return 0;
   } catch (const std::exception &error) {
     std::fprintf(stderr, "zero-run: error: %s\n", error.what());

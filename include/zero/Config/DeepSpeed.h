@@ -185,6 +185,11 @@ struct ConfigQuestion {
 llvm::Expected<ConfigResult>
 readDeepSpeedConfig(llvm::StringRef text, const ConfigQuestion &question);
 
+/// Of a file; the error is "FILE: ..." or "FILE:LINE:COLUMN: ...".
+llvm::Expected<ConfigResult>
+readDeepSpeedConfigFile(const std::string &path,
+                        const ConfigQuestion &question);
+
 /// Writes the entries as a table and a last line that counts them; `file` is
 /// its name.
 void printConfigResult(llvm::raw_ostream &os, const ConfigResult &result,

@@ -89,9 +89,17 @@ TEST(RunOptions, MistakesInFlagsOfTheStep) {
        "--loss-scale 'big': expected a number of at least 0"},
       {{"--loss-scale", "-1"},
        "--loss-scale '-1': expected a number of at least 0"},
-      {{"--loss-scale", "8", "--loss-scale-window", "9"},
-       "--loss-scale 8 is fixed; the other flags of the loss scale are for "
+      {{"--loss-scale", "8", "--loss-scale-window", "9", "--precision", "fp16"},
+       "--loss-scale is fixed; the other flags of the loss scale are for "
        "--loss-scale dynamic"},
+      {{"--loss-scale-min", "8", "--precision", "bf16"},
+       "--loss-scale and its numbers are for --precision fp16"},
+      {{"--clip", "1", "--clip-value", "2"},
+       "--clip and --clip-value exclude each other"},
+      {{"--lr-schedule", "WarmupLR:warmup_type=fast"},
+       "--lr-schedule 'WarmupLR:warmup_type=fast': warmup_type 'fast': "
+       "expected a number of at least 0"},
+      {{"--explain-config"}, "--explain-config needs --config"},
       {{"--lr-schedule", "cosine:warmup"},
        "--lr-schedule 'cosine:warmup': expected KEY=VALUE, found 'warmup'"},
       {{"--lr-schedule", "cosine:"},

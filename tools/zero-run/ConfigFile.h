@@ -1,0 +1,33 @@
+//===- ConfigFile.h - zero-run --config -------------------------*- C++ -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A DeepSpeed config as flags of zero-run that were not given.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_TOOLS_ZERO_RUN_CONFIGFILE_H
+#define ZERO_TOOLS_ZERO_RUN_CONFIGFILE_H
+
+#include "RunOptions.h"
+
+#include <functional>
+
+namespace zero_tools {
+
+/// Sets what the config says and the command line does not. Gives `note` a
+/// line for each thing that is not as one might think. Throws
+/// std::runtime_error with one line where a key is refused.
+void applyConfig(RunOptions &options,
+                 const std::function<void(const std::string &)> &note);
+
+/// Prints what becomes of each key. False where one is refused.
+bool explainConfig(const RunOptions &options);
+
+} // namespace zero_tools
+
+#endif // ZERO_TOOLS_ZERO_RUN_CONFIGFILE_H
