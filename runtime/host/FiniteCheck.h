@@ -22,7 +22,9 @@
 #define ZERO_RT_HOST_FINITECHECK_H
 
 #include "runtime/core/Program.h"
+#include "runtime/host/FiniteScan.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,17 +32,6 @@
 namespace zrt::host {
 
 class Rank;
-
-/// The first element that is not finite.
-struct NotFinite {
-  uint64_t element; // in row-major order of the view
-  double value;
-  uint64_t count, total; // elements that are not finite, and all
-};
-
-/// Looks at the elements of a view of `storage`; `negative`: also for -inf.
-std::optional<NotFinite> findNotFinite(const uint8_t *storage, fb::DType type,
-                                       const View &view, bool negative);
 
 class FiniteCheck {
 public:
