@@ -78,8 +78,7 @@ TEST(Chunks, ArgumentErrors) {
     EXPECT_EQ(read.message(), wrote.message());
     return read.message();
   };
-  EXPECT_EQ(error(1, 0, 0, 4),
-            "parameter 1 does not exist: the program has 1");
+  EXPECT_EQ(error(1, 0, 0, 4), "parameter 1 does not exist: the program has 1");
   EXPECT_EQ(error(0, 2, 0, 4), "parameter w: rank 2 of 2");
   EXPECT_EQ(error(0, 1, 4, 8),
             "parameter w: rank 1 holds 8 bytes, not 8 from byte 4");
