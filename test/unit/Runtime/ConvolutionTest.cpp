@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PlanBuilder.h"
+#include "runtime/core/NarrowFloat.h"
 
 using namespace zrt;
 using namespace zrt::test;
@@ -83,11 +84,12 @@ void forEachProduct(const Case &c, Use use) {
 
 /// A plan of one call on inputs "a", "b" (and a bias) to an output.
 PlanBuilder planOf(const Case &c, const std::string &callee, const Sizes &a,
-                   const Sizes &b, const Sizes &out, bool bias = false) {
+                   const Sizes &b, const Sizes &out, bool bias = false,
+                   fb::DType type = fb::DType_F32) {
   PlanBuilder plan(1);
-  uint32_t first = plan.input("a", a), second = plan.input("b", b);
-  uint32_t third = bias ? plan.input("bias", {c.out}) : 0;
-  uint32_t result = plan.buffer("out", out);
+  uint32_t first = plan.input("a", a, type), second = plan.input("b", b, type);
+  uint32_t third = bias ? plan.input("bias", {c.out}, type) : 0;
+  uint32_t result = plan.buffer("out", out, type);
   fb::CommandT &call = plan.command(fb::Op_Call, callee);
   plan.operand(call, first);
   plan.operand(call, second);
@@ -223,4 +225,54 @@ TEST(Convolution, Errors) {
   EXPECT_EQ(sessionError(planOf(c, "conv", c.x(), {4, 1, 3, 3}, {2, 4, 5, 4})),
             "command 0 (call conv): 4 output channels do not divide into 3 "
             "groups");
+}
+
+//===----------------------------------------------------------------------===//
+// bf16 and f16
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The call on narrow inputs must be the f32 call on their values, rounded
+/// once.
+template <typename Narrow>
+void expectRoundedOnce(const Case &c, const std::string &callee, const Sizes &a,
+                       const Sizes &b, const Sizes &out, bool bias,
+                       fb::DType type) {
+  Running narrow(planOf(c, callee, a, b, out, bias, type));
+  Running wide(planOf(c, callee, a, b, out, bias));
+  auto set = [&](const char *name, int seed, int64_t size) {
+    std::vector<Narrow> values;
+    std::vector<float> same;
+    for (float number : numbers(seed, size)) {
+      values.push_back(Narrow::round(number));
+      same.push_back(values.back().widen());
+    }
+    narrow.set(name, 0, values);
+    wide.set(name, 0, same);
+  };
+  set("a", 1, count(a));
+  set("b", 2, count(b));
+  if (bias)
+    set("bias", 3, c.out);
+  narrow.step();
+  wide.step();
+  std::vector<Narrow> got = narrow.get<Narrow>(0);
+  std::vector<float> expected = wide.get(0);
+  for (size_t i = 0; i < got.size(); ++i)
+    ASSERT_EQ(got[i].bits, Narrow::round(expected[i]).bits)
+        << c.name << ", " << callee << ", element " << i;
+}
+} // namespace
+
+TEST(Convolution, NarrowFloatsRoundOnce) {
+  auto all = [](const Case &c, auto check, fb::DType type) {
+    check(c, "conv", c.x(), c.w(), c.y(), false, type);
+    check(c, "conv", c.x(), c.w(), c.y(), true, type);
+    check(c, "conv_grad_input", c.y(), c.w(), c.x(), false, type);
+    check(c, "conv_grad_weight", c.y(), c.x(), c.w(), false, type);
+  };
+  for (const Case &c : cases) {
+    all(c, expectRoundedOnce<BFloat16>, fb::DType_BF16);
+    all(c, expectRoundedOnce<Half>, fb::DType_F16);
+  }
 }

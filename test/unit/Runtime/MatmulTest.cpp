@@ -11,7 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "PlanBuilder.h"
+#include "runtime/core/NarrowFloat.h"
 
+#include <cmath>
 #include <optional>
 
 using namespace zrt;
@@ -93,13 +95,14 @@ std::vector<float> reference(const Product &product,
   }
 }
 
-PlanBuilder planOf(const Product &product) {
+PlanBuilder planOf(const Product &product, fb::DType type = fb::DType_F32,
+                   fb::DType outType = fb::DType_F32) {
   PlanBuilder plan(1);
-  uint32_t a = plan.input("a", {product.a.extent()});
-  uint32_t b = plan.input("b", {product.b.extent()});
+  uint32_t a = plan.input("a", {product.a.extent()}, type);
+  uint32_t b = plan.input("b", {product.b.extent()}, type);
   uint32_t bias =
-      product.bias ? plan.input("bias", {product.bias->extent()}) : 0;
-  uint32_t out = plan.input("out", {product.out.extent()});
+      product.bias ? plan.input("bias", {product.bias->extent()}, type) : 0;
+  uint32_t out = plan.input("out", {product.out.extent()}, outType);
   fb::CommandT &call = plan.command(fb::Op_Call, "matmul");
   auto add = [&](uint32_t buffer, const Tensor &tensor) {
     plan.operand(call, buffer, tensor.offset, tensor.sizes, tensor.strides);
@@ -113,8 +116,53 @@ PlanBuilder planOf(const Product &product) {
   return plan;
 }
 
+template <typename Narrow>
+std::vector<Narrow> rounded(const std::vector<float> &values) {
+  std::vector<Narrow> result;
+  for (float value : values)
+    result.push_back(Narrow::round(value));
+  return result;
+}
+
+template <typename Narrow>
+std::vector<float> widened(const std::vector<Narrow> &values) {
+  std::vector<float> result;
+  for (Narrow value : values)
+    result.push_back(value.widen());
+  return result;
+}
+
+/// The same with all elements in a narrow type. The result is the exact one
+/// rounded, or its neighbour where the sum in f32 decides.
+template <typename Narrow>
+void checkNarrow(const std::string &name, const Product &product,
+                 fb::DType type) {
+  Running running(planOf(product, type, type));
+  auto input = [&](const char *which, int seed, const Tensor &tensor) {
+    std::vector<Narrow> values =
+        rounded<Narrow>(numbers(seed, tensor.extent()));
+    running.set(which, 0, values);
+    return widened(values);
+  };
+  std::vector<float> a = input("a", 1, product.a), b = input("b", 2, product.b);
+  std::vector<float> out = input("out", 3, product.out), bias;
+  if (product.bias)
+    bias = input("bias", 4, *product.bias);
+  running.step();
+  std::vector<float> expected =
+      widened(rounded<Narrow>(reference(product, a, b, bias, out)));
+  std::vector<float> got = widened(running.get<Narrow>(0));
+  for (size_t i = 0; i < got.size(); ++i)
+    ASSERT_NEAR(got[i], expected[i],
+                1e-6 + std::abs(expected[i]) /
+                           (1 << (type == fb::DType_F16 ? 10 : 7)))
+        << name << " in " << dtypeName(type) << ", element " << i;
+}
+
 /// Elements outside the output's view must keep their value.
 void check(const std::string &name, const Product &product) {
+  checkNarrow<BFloat16>(name, product, fb::DType_BF16);
+  checkNarrow<Half>(name, product, fb::DType_F16);
   Running running(planOf(product));
   std::vector<float> a = numbers(1, product.a.extent());
   std::vector<float> b = numbers(2, product.b.extent());
@@ -247,4 +295,78 @@ TEST(Matmul, WorkspaceIsCounted) {
   Running running(
       planOf({spread({16, 16}), plain({16, 16}), plain({16, 16}), {}}));
   EXPECT_GE(running.session.counters().library_workspace_bytes, 16u * 16 * 4);
+}
+
+//===----------------------------------------------------------------------===//
+// bf16 and f16
+//===----------------------------------------------------------------------===//
+
+/// The sum is kept in f32: 256 + 1 + 1 is 258, though 257 is no bf16.
+TEST(Matmul, NarrowSumsAreInF32) {
+  Product product{plain({1, 3}), plain({3, 1}), plain({1, 1}), {}};
+  Running running(planOf(product, fb::DType_BF16, fb::DType_BF16));
+  running.set("a", 0, rounded<BFloat16>({256, 1, 1}));
+  running.set("b", 0, rounded<BFloat16>({1, 1, 1}));
+  running.set("out", 0, rounded<BFloat16>({0}));
+  running.step();
+  EXPECT_EQ(running.get<BFloat16>(0)[0].widen(), 258);
+}
+
+TEST(Matmul, NarrowOperandsToAnF32Result) {
+  Product product{plain({4, 6}), transposed({6, 5}), plain({4, 5}),
+                  plain({1, 5})};
+  Running running(planOf(product, fb::DType_F16, fb::DType_F32));
+  std::vector<float> a = widened(rounded<Half>(numbers(1, 24)));
+  std::vector<float> b = widened(rounded<Half>(numbers(2, 30)));
+  std::vector<float> bias = widened(rounded<Half>(numbers(3, 5)));
+  running.set("a", 0, rounded<Half>(a));
+  running.set("b", 0, rounded<Half>(b));
+  running.set("bias", 0, rounded<Half>(bias));
+  running.set("out", 0, std::vector<float>(20));
+  running.step();
+  std::vector<float> expected =
+      reference(product, a, b, bias, std::vector<float>(20));
+  std::vector<float> got = running.get(0);
+  for (size_t i = 0; i < got.size(); ++i)
+    EXPECT_NEAR(got[i], expected[i], 1e-6);
+}
+
+/// Blocks of rows and of columns and what is left of both. The elements are
+/// small integers: every sum is exact. What is in f32 at a time is far less
+/// than the operands.
+TEST(Matmul, NarrowProductsInBlocks) {
+  const int64_t m = 2100, k = 3, n = 2500;
+  for (bool columns : {false, true}) {
+    Product product{columns ? transposed({m, k}) : plain({m, k}),
+                    plain({k, n}),
+                    columns ? transposed({m, n}) : plain({m, n}),
+                    {}};
+    Running running(planOf(product, fb::DType_BF16, fb::DType_BF16));
+    auto value = [](int64_t i, int64_t j) {
+      return float((i * 7 + j) % 13 - 6);
+    };
+    std::vector<float> a(m * k), b(k * n);
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < k; ++j)
+        a[product.a.at({i, j})] = value(i, j);
+    for (int64_t i = 0; i < k; ++i)
+      for (int64_t j = 0; j < n; ++j)
+        b[product.b.at({i, j})] = value(j, i);
+    running.set("a", 0, rounded<BFloat16>(a));
+    running.set("b", 0, rounded<BFloat16>(b));
+    running.set("out", 0, std::vector<BFloat16>(m * n));
+    running.step();
+    std::vector<BFloat16> got = running.get<BFloat16>(0);
+    for (int64_t i = 0; i < m; i += i % 64 == 63 ? 1 : 21)
+      for (int64_t j = 0; j < n; ++j) {
+        float sum = 0;
+        for (int64_t l = 0; l < k; ++l)
+          sum += value(i, l) * value(j, l);
+        ASSERT_EQ(got[product.out.at({i, j})].widen(),
+                  BFloat16::round(sum).widen())
+            << i << " " << j;
+      }
+    EXPECT_LT(running.session.counters().library_workspace_bytes,
+              uint64_t(m * n * 4));
+  }
 }
