@@ -22,7 +22,7 @@ system says what computed a run:
   autocast  torch.autocast, the parameters in f32
   fp16      a half-precision copy of an f32 master, the gradient unscaled in f32, and
             DeepSpeed's loss scaler, whose model in scaler.py make_tables.py compares with
-            the real class. The same loop in bf16 is compared with fsdp2 here, to 1e-4.
+            the real class. The same loop in bf16 is compared with fsdp2 here, to 1e-3.
 
 Needs torch 2.9.1, transformers 5.24 and safetensors.
 """
@@ -270,7 +270,7 @@ def by_fsdp(run):
         again, _ = Loop(run, torch.bfloat16).train()
         for key in ("loss", "grad_norm"):
             worst = max(abs(a[key] - b[key]) / b[key] for a, b in zip(rows, again))
-            if worst > 1e-4:
+            if worst > 1e-3:
                 raise SystemExit(f"the loop in bf16 and FSDP2 differ in {key}: {worst:.1e}")
     return rows, end
 
