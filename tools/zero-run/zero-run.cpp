@@ -98,20 +98,39 @@ static std::string folderOf(const std::string &path) {
   return slash == path.npos ? "." : path.substr(0, slash ? slash : 1);
 }
 
-/// Peak of one rank in the type of compute; nothing without --machine.
-static std::optional<double> peakFlops(const RunOptions &options) {
+/// The machine of --machine.
+static std::optional<mlir::zero::Machine> machineOf(const RunOptions &options) {
   if (options.machine.empty())
     return std::nullopt;
   auto machine = mlir::zero::loadMachine(options.machine);
   if (!machine)
     throw std::runtime_error(llvm::toString(machine.takeError()));
-  std::string type = options.precision == "fp16" ? "f16" : options.precision;
-  auto peak = machine->peakFlops.find(type);
-  if (peak == machine->peakFlops.end())
-    peak = machine->peakFlops.find("f32");
-  if (peak == machine->peakFlops.end())
-    return std::nullopt;
-  return peak->second;
+  return std::move(*machine);
+}
+
+/// The type that a program computes in, by the name that machines have for it.
+static std::string computeType(const zrt::Program &program) {
+  for (uint32_t i = 0; i < program.info().num_parameters; ++i) {
+    zrt_parameter_info parameter = program.parameter(i);
+    if (parameter.role == ZRT_TRAINED && parameter.dtype == ZRT_BF16)
+      return "bf16";
+    if (parameter.role == ZRT_TRAINED && parameter.dtype == ZRT_F16)
+      return "f16";
+  }
+  return "f32";
+}
+
+/// What the metrics are shares of.
+static void setMachine(Training &training, const mlir::zero::Machine &machine,
+                       const zrt::Program &program) {
+  training.setDeviceMemory(double(machine.memoryBytes));
+  for (const std::string &type : {computeType(program), std::string("f32")}) {
+    auto peak = machine.peakFlops.find(type);
+    if (peak == machine.peakFlops.end())
+      continue;
+    training.setPeakFlops(peak->second);
+    return;
+  }
 }
 
 /// A plan uses the memory that it says, whatever it was planned for.
@@ -169,7 +188,7 @@ static void checkAccumulation(const RunOptions &options,
 
 static void run(const RunOptions &options) {
   checkPaths(options);
-  std::optional<double> peak = peakFlops(options);
+  std::optional<mlir::zero::Machine> machine = machineOf(options);
   zrt::Program program;
   std::optional<TemporaryFolder> temporary;
   std::string initFolder = folderOf(options.model);
@@ -186,7 +205,8 @@ static void run(const RunOptions &options) {
   Training training(options, program, initFolder, [](const std::string &text) {
     std::fprintf(stderr, "zero-run: warning: %s\n", text.c_str());
   });
-  training.setPeakFlops(peak.value_or(0));
+  if (machine)
+    setMachine(training, *machine, program);
   training.run();
   writeTimelines(options, program, training);
   if (!options.saveWeights.empty())

@@ -9,7 +9,9 @@
 // A hand-made plan without kernels stands in for a model: its loss is the sum
 // of squares of a rank's samples, and its one parameter takes the learning rate
 // as new value. So the loss tells which samples a rank has seen, and the saved
-// weights that the step has run.
+// weights that the step has run. With two micro-batches the loss is the product
+// of the first one's samples and the second's. The columns of the input `says`
+// become what a step with loss scaling says of itself.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +22,7 @@
 #include "runtime/io/SafeTensors.h"
 #include "runtime/zplan_generated.h"
 
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -31,9 +34,17 @@ namespace {
 
 constexpr int64_t batch = 2;
 
+/// The columns of `says`, in the order of the data.
+const char *const sayings[] = {"overflow",          "loss_scale", "grad_norm",
+                               "grad_norm_clipped", "lr",         "scale",
+                               "hysteresis"};
+constexpr int64_t numSayings = 7;
+
 class PlanBuilder {
 public:
-  explicit PlanBuilder(uint32_t ranks) : ranks(ranks) {}
+  explicit PlanBuilder(uint32_t ranks, uint32_t microBatches = 1,
+                       bool says = false)
+      : ranks(ranks), microBatches(microBatches), says(says) {}
 
   std::string build() {
     uint32_t x = buffer("x", fb::DType_F32, {batch, 1}, fb::Kind_Input);
@@ -56,15 +67,56 @@ public:
         out.CreateString("init.safetensors"), 0, 0, out.CreateVector(tied))};
     outputs = {fb::CreateOutput(out, out.CreateString("loss"), loss,
                                 fb::AcrossRanks_Mean)};
-    commands = {
+    uint32_t first = x;
+    if (microBatches > 1) {
+      first = buffer("kept", fb::DType_F32, {batch, 1}, fb::Kind_Activation);
+      commands = {call(fb::Op_Copy, "",
+                       {operand(x, {batch, 1}, {1, 1}),
+                        operand(first, {batch, 1}, {1, 1})})};
+    }
+    commands.push_back(
         call(fb::Op_Call, "matmul",
-             {operand(x, {1, batch}, {1, 1}), operand(x, {batch, 1}, {1, 1}),
-              operand(loss, {1, 1}, {1, 1})}),
-        call(fb::Op_Copy, "", {operand(lr, {}, {}), operand(w, {}, {})})};
+             {operand(first, {1, batch}, {1, 1}),
+              operand(x, {batch, 1}, {1, 1}), operand(loss, {1, 1}, {1, 1})}));
+    commands.push_back(
+        call(fb::Op_Copy, "", {operand(lr, {}, {}), operand(w, {}, {})}));
+    if (says)
+      addSayings();
     return finish();
   }
 
 private:
+  /// The first row of `says` becomes five outputs, and the state of loss
+  /// scaling after the step.
+  void addSayings() {
+    uint32_t table =
+        buffer("says", fb::DType_F32, {batch, numSayings}, fb::Kind_Input);
+    inputs.push_back(input("says", fb::InputRole_Data, table, fb::DType_F32,
+                           {batch, numSayings}));
+    for (int64_t column = 0; column < numSayings; ++column) {
+      std::string name = sayings[column];
+      uint32_t cell =
+          buffer(name.c_str(), fb::DType_F32, {}, fb::Kind_Activation);
+      if (name == "scale")
+        state("loss_scale", cell);
+      else if (name == "hysteresis")
+        state("loss_scale.hysteresis", cell);
+      else
+        outputs.push_back(fb::CreateOutput(out, out.CreateString(name), cell,
+                                           fb::AcrossRanks_Same));
+      commands.push_back(
+          call(fb::Op_Copy, "",
+               {operand(table, {}, {}, column), operand(cell, {}, {})}));
+    }
+  }
+
+  void state(const char *name, uint32_t cell) {
+    std::vector<int64_t> shape;
+    parameters.push_back(fb::CreateParameter(
+        out, out.CreateString(name), fb::ParamRole_State, cell, fb::DType_F32,
+        out.CreateVector(shape), false, 0, fb::Init_Ones));
+  }
+
   uint32_t buffer(const char *name, fb::DType type, std::vector<int64_t> shape,
                   fb::Kind kind) {
     uint64_t bytes = type == fb::DType_I64 ? 8 : 4;
@@ -87,8 +139,9 @@ private:
 
   flatbuffers::Offset<fb::Operand> operand(uint32_t buffer,
                                            std::vector<int64_t> sizes,
-                                           std::vector<int64_t> strides) {
-    return fb::CreateOperand(out, buffer, 0, out.CreateVector(sizes),
+                                           std::vector<int64_t> strides,
+                                           int64_t offset = 0) {
+    return fb::CreateOperand(out, buffer, offset, out.CreateVector(sizes),
                              out.CreateVector(strides));
   }
 
@@ -125,12 +178,15 @@ private:
     program.add_target(target);
     program.add_samples_per_rank(batch);
     program.add_flops_per_rank(12);
+    program.add_micro_batches(microBatches);
+    program.add_micro_commands(microBatches > 1 ? 1 : 0);
     out.Finish(program.Finish(), fb::ProgramIdentifier());
     return {reinterpret_cast<const char *>(out.GetBufferPointer()),
             out.GetSize()};
   }
 
-  uint32_t ranks;
+  uint32_t ranks, microBatches;
+  bool says;
   uint64_t arena = 0;
   flatbuffers::FlatBufferBuilder out;
   std::vector<flatbuffers::Offset<fb::Buffer>> buffers;
@@ -163,6 +219,25 @@ protected:
     writer.commit();
   }
 
+  /// The table of what each step says; a step sees two rows.
+  void writeSayings(std::vector<std::array<float, numSayings>> steps) {
+    int64_t samples = 2 * int64_t(steps.size());
+    zrt::SafeTensorsWriter writer(
+        options.data, {{"labels", zrt::DataType::I64, {samples}},
+                       {"says", zrt::DataType::F32, {samples, numSayings}},
+                       {"x", zrt::DataType::F32, {samples, 1}}});
+    std::vector<int64_t> labels(size_t(samples), 1);
+    std::vector<float> x(size_t(samples), 1);
+    writer.write(labels.data(), labels.size() * 8);
+    for (const auto &row : steps)
+      for (int copy = 0; copy < 2; ++copy)
+        writer.write(row.data(), sizeof(row));
+    writer.write(x.data(), x.size() * 4);
+    writer.commit();
+    options.steps = int64_t(steps.size());
+    says = true;
+  }
+
   std::string writeScalar(const std::string &file, const std::string &name,
                           float value, std::vector<int64_t> shape = {}) {
     zrt::SafeTensorsWriter writer(in(file),
@@ -174,7 +249,7 @@ protected:
 
   /// Runs the plan; "" or the error's text. What it prints is in `printed`.
   std::string run(uint32_t ranks) {
-    std::string plan = PlanBuilder(ranks).build();
+    std::string plan = PlanBuilder(ranks, microBatches, says).build();
     ::testing::internal::CaptureStdout();
     std::string error;
     try {
@@ -209,6 +284,8 @@ protected:
   std::vector<std::string> warnings;
   std::string printed;
   double peakFlops = 0;
+  uint32_t microBatches = 1;
+  bool says = false;
 };
 
 TEST_F(TrainingTest, RanksSeeTheirSamples) {
@@ -225,6 +302,64 @@ TEST_F(TrainingTest, RanksSeeTheirSamples) {
   EXPECT_NE(printed.find("  parameters                      4              4"),
             printed.npos)
       << printed;
+}
+
+TEST_F(TrainingTest, MicroBatchesComeOneAfterTheOther) {
+  microBatches = 2;
+  writeData({1, 2, 3, 4, 5, 6, 7, 8, 9});
+  // Step 1: ranks see 1 2 | 3 4, then 5 6 | 7 8; step 2: 9 1 | 2 3, 4 5 | 6 7.
+  ASSERT_EQ(run(2), "");
+  std::string text = get("m.jsonl");
+  EXPECT_NE(text.find(R"({"step":1,"loss":35,)"), text.npos) << text;
+  EXPECT_NE(text.find(R"({"step":2,"loss":37,)"), text.npos) << text;
+  EXPECT_NE(text.find(R"("micro_batches":2,"samples":16,)"), text.npos);
+  // Once through the data is one step of eight samples.
+  options.steps.reset();
+  ASSERT_EQ(run(2), "");
+  EXPECT_NE(printed.find("1 steps on 2 ranks"), printed.npos);
+}
+
+TEST_F(TrainingTest, ASkippedStepIsCountedAndShown) {
+  // overflow, loss_scale, grad_norm, clipped, lr; scale, hysteresis after it
+  writeSayings({{0, 8, 1.5, 1, 0.5, 8, 1},
+                {1, 8, INFINITY, INFINITY, 0.5, 4, 1},
+                {0, 4, 1.5, 1, 0.25, 4, 1}});
+  ASSERT_EQ(run(1), "");
+  std::string text = get("m.jsonl");
+  EXPECT_NE(text.find(R"({"step":1,"loss":2,"grad_norm":1.5,)"
+                      R"("grad_norm_clipped":1,"lr":0.5,"loss_scale":8,)"
+                      R"("skipped":false,)"),
+            text.npos)
+      << text;
+  EXPECT_NE(text.find(R"({"step":2,"loss":2,"grad_norm":null,)"
+                      R"("grad_norm_clipped":null,"lr":0.5,"loss_scale":8,)"
+                      R"("skipped":true,)"),
+            text.npos)
+      << text;
+  EXPECT_NE(printed.find("grad_norm:  1.5000 (clipped to 1)  "), printed.npos)
+      << printed;
+  EXPECT_NE(printed.find("  lr: 0.25  loss_scale: 4  skipped: 1\n"),
+            printed.npos)
+      << printed;
+  EXPECT_NE(printed.find(" ms a step, 1 skipped\n"), printed.npos) << printed;
+}
+
+TEST_F(TrainingTest, AnOverflowAtTheSmallestScaleEndsTheRun) {
+  // Hysteresis falls first, then the scale, which is the smallest then.
+  writeSayings({{1, 2, INFINITY, INFINITY, 0.5, 2, 1},
+                {1, 2, INFINITY, INFINITY, 0.5, 1, 1},
+                {0, 1, 1, 1, 0.5, 1, 1},
+                {1, 1, INFINITY, INFINITY, 0.5, 1, 1}});
+  EXPECT_EQ(run(1), "step.zplan: step 4: the gradients overflow at the "
+                    "smallest loss scale, 1; lower the learning rate, clip, or "
+                    "train in bf16, which needs no loss scale");
+}
+
+TEST_F(TrainingTest, ANormThatIsNotFiniteEndsARunThatDoesNotSkip) {
+  writeSayings({{0, 8, NAN, NAN, 0.5, 8, 1}});
+  EXPECT_EQ(run(1), "step.zplan: step 1: the gradients' norm is nan; "
+                    "data.safetensors: tensor \"says\" has nan in sample 0, "
+                    "element 2, which rank 0 has seen");
 }
 
 TEST_F(TrainingTest, UtilizationNeedsAPeak) {

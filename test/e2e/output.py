@@ -1,0 +1,221 @@
+# output.py - What a run prints and logs, and how it ends at a number that is none.
+#
+# Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The metrics of each step are compared between all places where they appear."""
+import array
+import csv
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+
+import eventfile
+import tensors
+from harness import TIMEOUT_S, model, require
+
+STEPS = 12
+NAMES = {
+    "hf": {"train/loss": "loss", "train/grad_norm": "grad_norm", "train/learning_rate": "lr"},
+    "deepspeed": {"Train/Samples/train_loss": "loss", "Train/Samples/lr": "lr"},
+    "torchtitan": {"loss_metrics/global_avg_loss": "loss", "grad_norm": "grad_norm", "lr": "lr"},
+}
+
+
+def arguments(name="mlp", data=None, ranks=2, stage=3, form="ts_train", steps=STEPS, lr=None):
+    it = model(name)
+    flags = it.loss_flags("sgd")
+    if lr is not None:
+        flags[flags.index("--lr") + 1] = str(lr)
+    return [it.folder / f"{form}.onnx", *flags, *it.dims(form, 4), "--ranks", ranks, "--zero-stage", stage,
+            "--data", data or it.folder / "data.safetensors", "--steps", steps]
+
+
+def succeed(done):
+    require(done.returncode == 0, f"exits {done.returncode}: {done.stderr.strip()[-300:]}")
+    return done
+
+
+def rows_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+class Folder:
+    def __init__(self, tools, name):
+        self.tools, self.path = tools, tools.scratch / f"output-{name}"
+        self.path.mkdir()
+
+    def run(self, *flags, **env):
+        return self.tools.call("zero-run", *flags, **env)
+
+
+def close(got, want, what):
+    require(abs(got - want) <= 1e-6 * max(1, abs(want)), f"{what} is {got}, in the metrics {want}")
+
+
+def logs(f, system):
+    succeed(f.run(*arguments(), "--metrics", f.path / "m.jsonl", "--log", "csv", "--log", "tensorboard",
+                  "--log-dir", f.path / "logs", "--metric-names", system))
+    rows = rows_of(f.path / "m.jsonl")
+    require(len(rows) == STEPS, f"{len(rows)} lines of metrics")
+    axis = [r["samples"] if system == "deepspeed" else r["step"] for r in rows]
+    with open(f.path / "logs/metrics.csv", newline="") as file:
+        table = list(csv.DictReader(file))
+    require([int(next(iter(line.values()))) for line in table] == axis, "the axis of the CSV file")
+    files = list((f.path / "logs").glob("events.out.tfevents.*"))
+    require(len(files) == 1, f"{len(files)} event files")
+    first, *events = eventfile.read(files[0])
+    require(first.get("version") == "brain.Event:2", f"the file begins with {first}")
+    require([e["step"] for e in events] == axis, "the steps of the events")
+    for name, member in NAMES[system].items():
+        for row, line, event in zip(rows, table, events):
+            close(float(line[name]), row[member], f"{name} in CSV")
+            close(event["scalars"][name], row[member], f"{name} of an event")
+
+
+def step_lines(f):
+    done = succeed(f.run(*arguments("gpt2"), "--memory", "64MiB", "--machine", "this-cpu", "--metrics", f.path / "m.jsonl"))
+    require("\033" not in done.stdout and not done.stderr, "colours or a bar in a pipe")
+    rows = {r["step"]: r for r in rows_of(f.path / "m.jsonl")}
+    lines = re.findall(r"^step: +(\d+)  loss: +([\d.]+)  grad_norm: +([\d.]+)  memory: [\d.]+[KM]iB\(([\d.]+)%\)"
+                       r"  tps: ([\d,]+)  tflops: [\d.]+  mfu: [\d.]+%(.*)$", done.stdout, re.M)
+    require([int(line[0]) for line in lines] == [1, 10, 12], f"lines: {done.stdout[:400]}")
+    for step, loss, norm, share, tps, rest in lines:
+        row = rows[int(step)]
+        require(abs(float(loss) - row["loss"]) < 1e-5 and abs(float(norm) - row["grad_norm"]) < 1e-4, f"step {step}")
+        require(abs(float(share) - 100 * row["peak_bytes"]["device"] / 2**26) < 0.01, f"share {share}")
+        require((rest == "  lr: 0.05") == (step == "1"), f"step {step} ends with '{rest}'")
+    first = rows[1]
+    require(abs(int(lines[0][4].replace(",", "")) - first["tokens_per_s"] / 2) < 1, "tokens of one rank")
+
+
+def on_a_terminal(f, **env):
+    """What the run writes on a terminal, stdout and stderr together."""
+    leader, follower = pty.openpty()
+    words = [str(f.tools.folder / "zero-run"), *map(str, arguments(steps=40))]
+    child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=follower, stderr=follower,
+                             env={**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8", **env})
+    os.close(follower)
+    text = b""
+    try:
+        while piece := os.read(leader, 65536):
+            text += piece
+    except OSError:  # the other end is closed
+        pass
+    os.close(leader)
+    require(child.wait(TIMEOUT_S) == 0, f"exits {child.returncode}: {text[-300:]}")
+    return text.decode()
+
+
+def screen(text):
+    """The lines that stay, of text with carriage returns and erased lines."""
+    return [re.split(r"\r(?:\033\[K)?", line.removesuffix("\r"))[-1] for line in text.split("\n")]
+
+
+def terminal(f):
+    text = on_a_terminal(f)
+    require(re.search(r"\r\033\[Kstep: +\d+%\|", text), "no progress bar")
+    require("\033[32mloss:" in text, "no colour")
+    stays = [re.sub(r"\033\[\d*m", "", line) for line in screen(text)]
+    require([line.split("  ")[0] for line in stays if line.startswith("step:")] == ["step:  1"] + [
+        f"step: {n}" for n in (10, 20, 30, 40)], f"what stays: {stays}")
+    require(not any("%|" in line for line in stays), "the bar stays")
+
+
+def terminal_without_colors(f):
+    text = on_a_terminal(f, NO_COLOR="1")
+    require("\033[3" not in text and "%|" in text, "NO_COLOR is not respected")
+    require("%|" not in on_a_terminal(f, TERM="dumb"), "a bar on a dumb terminal")
+
+
+def data_with_nan(f, index):
+    data = dict(model("mlp").data)
+    dtype, shape, raw = data["x"]
+    values = array.array("f", raw)
+    values[index] = float("nan")
+    data["x"] = (dtype, shape, values.tobytes())
+    tensors.save(f.path / "nan.safetensors", data)
+    return f.path / "nan.safetensors"
+
+
+def failure(done):
+    require(done.returncode == 1 and done.stderr.count("\n") == 1, f"exits {done.returncode}: {done.stderr[:400]}")
+    return done.stderr.strip()
+
+
+def nan_in_the_data(f):
+    """The sample is named, with and without a look at all tensors."""
+    columns = model("mlp").data["x"][1][1]
+    data = data_with_nan(f, 5 * columns + 2)
+    message = failure(f.run(*arguments(data=data)))
+    require("the loss is nan on rank 1" in message and 'tensor "x" has nan in sample 5, element 2' in message, message)
+    message = failure(f.run(*arguments(data=data), "--check-finite"))
+    require(re.search(r'rank 1, before the first command: "x" \(f32\) has nan at \[\d+\]', message), message)
+
+
+def first_tensor(f):
+    """A learning rate that makes weights overflow: the same tensor is named each time."""
+    found = {failure(f.run(*arguments("gpt2", lr=1e30), "--check-finite")) for _ in range(4)}
+    require(len(found) == 1, f"{found}")
+    message = found.pop()
+    require(re.search(r"rank \d, command \d+ \(\w+ ?\S*\)( of \".+\")?: \".+\" \(f32\) has (nan|-?inf) at \[[\d, ]+\]; "
+                      r"\d+ of its \d+ elements are not finite", message), message)
+
+
+def nothing_to_find(f):
+    """Good runs of all models stay good, and their losses are the same."""
+    for name in ("mlp", "cnn", "gpt2"):
+        plain, checked = f.path / f"{name}.jsonl", f.path / f"{name}-checked.jsonl"
+        succeed(f.run(*arguments(name), "--metrics", plain))
+        succeed(f.run(*arguments(name), "--check-finite", "--metrics", checked, ZRT_POISON="1"))
+        require([r["loss"] for r in rows_of(plain)] == [r["loss"] for r in rows_of(checked)], f"losses of {name}")
+
+
+def token_values():
+    dtype, _, raw = model("gpt2").data["input_ids"]
+    return list(array.array({"I64": "q", "I32": "i"}[dtype], raw))
+
+
+def token_files(f):
+    """The same tokens in four forms give the same losses."""
+    values = token_values()
+    half, full = (struct.pack(f"<{len(values)}{c}", *values) for c in "HI")
+    header = lambda magic, version: struct.pack("<256i", magic, version, len(values), *[0] * 253)  # noqa: E731
+    forms = {"nanogpt.bin": half, "gpt2.bin": header(20240520, 1) + half, "llama3.bin": header(20240801, 7) + full}
+    losses = []
+    for name in (None, *forms):
+        if name:
+            (f.path / name).write_bytes(forms[name])
+        succeed(f.run(*arguments("gpt2", data=f.path / name if name else None), "--metrics", f.path / "m.jsonl"))
+        losses.append([r["loss"] for r in rows_of(f.path / "m.jsonl")])
+    require(all(other == losses[0] for other in losses), "losses differ")
+
+
+def bad_token_files(f):
+    values = token_values()
+    values[40] = 64  # the vocabulary has 64
+    raw = struct.pack(f"<{len(values)}H", *values)
+    cases = {"foreign": (raw, "token 40 is 64 .position"), "odd": (raw + b"x", "no whole 16-bit tokens"),
+             "short": (raw[:8], "has 0 samples .4 tokens"), "empty": (b"", "has 0 samples .0 tokens"),
+             "cut": (struct.pack("<256i", 20240520, 1, 9, *[0] * 253) + raw, "its header says 9")}
+    for name, (data, words) in cases.items():
+        (f.path / f"{name}.bin").write_bytes(data)
+        message = failure(f.run(*arguments("gpt2", data=f.path / f"{name}.bin")))
+        require(f"{name}.bin" in message and re.search(words, message), message)
+
+
+def cannot_log(f):
+    (f.path / "file").write_text("")
+    message = failure(f.run(*arguments(), "--log", "csv", "--log-dir", f.path / "file/logs"))
+    require("cannot create the folder" in message, message)
+
+
+def add_cases(cases, tools):
+    for system in NAMES:
+        cases.add(f"output: logs as {system}", lambda s=system: logs(Folder(tools, f"logs-{s}"), s))
+    for case in (step_lines, terminal, terminal_without_colors, nan_in_the_data, first_tensor, nothing_to_find,
+                 token_files, bad_token_files, cannot_log):
+        name = case.__name__.replace("_", " ")
+        cases.add(f"output: {name}", lambda case=case: case(Folder(tools, case.__name__)))
