@@ -34,6 +34,10 @@ struct ZeroOptions {
   SmallVector<int64_t> grid;
   /// Axes of a grid of two that the state is cut over.
   ShardAxes shardAxes = ShardAxes::Inner;
+  /// What the backward pass computes again, and for `Budget` the most bytes of
+  /// values; see the pass `train-remat`.
+  RematMode remat = RematMode::None;
+  int64_t rematBytes = kUnsetMemory;
   /// Largest bucket; 0 for no limit.
   int64_t bucketBytes = kDefaultBucketBytes;
   /// Stage 3: keep a unit gathered that the backward needs at once. Where the
@@ -55,6 +59,10 @@ std::optional<ScheduleMode> parseScheduleMode(StringRef name);
 
 /// Allows the decisions of `mode`, and only these; joint is all of them.
 void setScheduleMode(ZeroOptions &options, ScheduleMode mode);
+
+/// The first of the ZeRO passes: after them the module has symbols, a grid and
+/// units, and is whole. They change nothing when run again.
+void buildZeroPreparation(OpPassManager &pm, const ZeroOptions &options);
 
 /// Adds the ZeRO passes to a pass manager over modules.
 void buildZeroPipeline(OpPassManager &pm, const ZeroOptions &options);

@@ -51,13 +51,25 @@ static ZeroSchedulePassOptions getScheduleOptions(const ZeroOptions &from) {
   return options;
 }
 
-void zero::buildZeroPipeline(OpPassManager &pm, const ZeroOptions &options) {
+void zero::buildZeroPreparation(OpPassManager &pm, const ZeroOptions &options) {
   // Other front ends' functions first: all that follows reads symbols.
   pm.addPass(createZeroOutlineStatePass());
   ZeroAnnotatePassOptions annotate;
   annotate.ranks = options.ranks;
   annotate.grid = options.grid;
   pm.addPass(createZeroAnnotatePass(annotate));
+}
+
+void zero::buildZeroPipeline(OpPassManager &pm, const ZeroOptions &options) {
+  buildZeroPreparation(pm, options);
+  if (options.remat != RematMode::None) {
+    TrainRematPassOptions remat;
+    remat.mode = options.remat;
+    remat.bytes = options.rematBytes;
+    remat.stage = options.stage;
+    remat.machine = options.machine;
+    pm.addPass(createTrainRematPass(remat));
+  }
   ZeroPartitionPassOptions partition;
   partition.stage = options.stage;
   partition.shardAxes = options.shardAxes;
@@ -92,6 +104,20 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
           clEnumValN(ShardAxes::Inner, "inner",
                      "the last; a copy for each place on the first"),
           clEnumValN(ShardAxes::All, "all", "both"))};
+  Option<RematMode> remat{
+      *this, "remat",
+      llvm::cl::desc("What the backward pass computes again"),
+      llvm::cl::init(RematMode::None),
+      llvm::cl::values(
+          clEnumValN(RematMode::None, "none", "nothing"),
+          clEnumValN(RematMode::Selective, "selective",
+                     "what is cheap and large"),
+          clEnumValN(RematMode::Full, "full", "all inside of layers"),
+          clEnumValN(RematMode::Budget, "budget", "what remat-bytes needs"))};
+  Option<int64_t> rematBytes{
+      *this, "remat-bytes",
+      llvm::cl::desc("With remat=budget: most bytes of the step's values"),
+      llvm::cl::init(kUnsetMemory)};
   Option<int64_t> bucketBytes{
       *this, "bucket-bytes",
       llvm::cl::desc("Largest bucket in bytes; 0 for no limit"),
@@ -128,6 +154,8 @@ static void buildFromOptions(OpPassManager &pm, const PipelineOptions &from) {
   options.ranks = from.ranks;
   options.grid.assign(from.grid.begin(), from.grid.end());
   options.shardAxes = from.shard;
+  options.remat = from.remat;
+  options.rematBytes = from.rematBytes;
   options.bucketBytes = from.bucketBytes;
   options.keepAdjacent = from.keepAdjacent;
   options.memoryBytes = from.memory;
@@ -139,7 +167,7 @@ static void buildFromOptions(OpPassManager &pm, const PipelineOptions &from) {
 void zero::registerZeroPipelines() {
   PassPipelineRegistration<PipelineOptions>(
       "zero-pipeline",
-      "All ZeRO passes: outline, annotate, partition, bucket, release, "
+      "All ZeRO passes: outline, annotate, remat, partition, bucket, release, "
       "schedule, verify",
       buildFromOptions);
 }

@@ -18,8 +18,7 @@
 using namespace mlir;
 using namespace mlir::zero;
 
-/// "12.5 MiB", "512 bytes".
-static std::string formatBytes(int64_t bytes) {
+std::string zero::describeBytes(int64_t bytes) {
   static constexpr const char *units[] = {"KiB", "MiB", "GiB", "TiB"};
   if (bytes < 1024)
     return std::to_string(bytes) + " bytes";
@@ -32,8 +31,7 @@ static std::string formatBytes(int64_t bytes) {
   return text;
 }
 
-/// "1.25 ms".
-static std::string formatSeconds(double seconds) {
+std::string zero::describeSeconds(double seconds) {
   std::string text;
   llvm::raw_string_ostream os(text);
   if (seconds >= 1)
@@ -114,14 +112,14 @@ void Explainer::summarize() {
                    : 0;
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << "step " << formatSeconds(time.seconds) << ", compute "
-     << formatSeconds(time.computeSeconds) << ", exposed communication "
-     << formatSeconds(time.exposedSeconds) << "; no schedule is faster than "
-     << formatSeconds(result.lowerBoundSeconds)
+  os << "step " << describeSeconds(time.seconds) << ", compute "
+     << describeSeconds(time.computeSeconds) << ", exposed communication "
+     << describeSeconds(time.exposedSeconds) << "; no schedule is faster than "
+     << describeSeconds(result.lowerBoundSeconds)
      << llvm::format(" (gap %.1f %%)", gap) << "; peak "
-     << formatBytes(time.peakBytes);
+     << describeBytes(time.peakBytes);
   if (budget >= 0)
-    os << " of a budget of " << formatBytes(budget);
+    os << " of a budget of " << describeBytes(budget);
   remark::analysis(step.func->getLoc(), options("plan")) << text;
 }
 
@@ -130,9 +128,9 @@ void Explainer::explainDropped() {
     const StepTask &data = graph.tasks[task];
     remark::passed(step.ops[task].front()->getLoc(), options("kept"))
         << ("the second " + data.label +
-            " is dropped: " + formatBytes(bytesOf(task)) +
+            " is dropped: " + describeBytes(bytesOf(task)) +
             " stay from forward to backward and save " +
-            formatSeconds(data.seconds) + " of gathering");
+            describeSeconds(data.seconds) + " of gathering");
   }
 }
 
@@ -147,7 +145,7 @@ void Explainer::explainResharded() {
     remark::passed(step.ops[task].front()->getLoc(), options("resharded"))
         << ("the second " + graph.tasks[data.serves].label +
             " spans the last axis of the grid only: a chunk of " +
-            formatBytes(bytes) + " stays from forward to backward");
+            describeBytes(bytes) + " stays from forward to backward");
   }
 }
 
@@ -185,9 +183,9 @@ void Explainer::visit(size_t index) {
   }
   if (at.action == ScheduleStep::Wait && timing.exposed > 0)
     remark::missed(step.ops[at.task].front()->getLoc(), options("exposed"))
-        << (task.label + " (" + formatBytes(bytesOf(at.task)) +
-            ") holds up compute for " + formatSeconds(timing.exposed) + " of " +
-            formatSeconds(timing.end - timing.start) + ": " +
+        << (task.label + " (" + describeBytes(bytesOf(at.task)) +
+            ") holds up compute for " + describeSeconds(timing.exposed) + " of " +
+            describeSeconds(timing.end - timing.start) + ": " +
             getReason(at.task, startOf[at.task]));
   for (int32_t member : membersOf(at.task))
     for (int32_t buffer : graph.tasks[member].writes)
@@ -263,7 +261,7 @@ LogicalResult zero::emitDoesNotFit(const StepFunction &step,
     if (bytes == 0 || count == 5)
       break;
     os << (count++ ? ", " : "") << step.bufferNames[buffer] << " ("
-       << formatBytes(bytes) << ")";
+       << describeBytes(bytes) << ")";
   }
   return emitError(step.func->getLoc())
          << "the step needs at least " << budget + result.missingBytes

@@ -19,6 +19,12 @@
 
 namespace mlir::zero {
 
+/// "12.5 MiB", "512 bytes".
+std::string describeBytes(int64_t bytes);
+
+/// "1.25 ms".
+std::string describeSeconds(double seconds);
+
 /// Emits, under the name of the pass as category: the times and the peak of the
 /// step, which gathers were dropped, and why a collective is exposed. To be
 /// called before the schedule is applied.

@@ -61,15 +61,19 @@ static Operation *getOnlyUser(Block &body, Operation *op) {
   return only;
 }
 
-/// Makes `op` a part of the kernel of its only user, where it is one.
-void StepUses::joinKernel(Operation *op) {
+bool zero::mayJoinKernel(Operation *op, Operation *user) {
   if (!isElementwise(op) || llvm::any_of(op->getOperands(), [](Value value) {
         return isa_and_nonnull<ReadOp, LocalOp>(value.getDefiningOp());
       }))
-    return;
+    return false;
+  return isKernel(user) && !zero::isView(user) &&
+         (!isElementwise(user) || countElements(user) == countElements(op));
+}
+
+/// Makes `op` a part of the kernel of its only user, where it is one.
+void StepUses::joinKernel(Operation *op) {
   Operation *user = getOnlyUser(body, op);
-  if (!user || views.contains(user) || !isKernel(user) ||
-      (isElementwise(user) && countElements(user) != countElements(op)))
+  if (!user || !mayJoinKernel(op, user))
     return;
   Operation *root = roots.lookup(user);
   if (!root)

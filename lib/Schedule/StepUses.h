@@ -21,6 +21,9 @@
 
 namespace mlir::zero {
 
+/// Whether the kernel of `user` may compute `op`, where nobody else reads it.
+bool mayJoinKernel(Operation *op, Operation *user);
+
 /// What a builder of step graphs asks about the ops of a block.
 class StepUses {
 public:

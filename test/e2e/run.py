@@ -17,7 +17,9 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "script"))
 import bad_input  # noqa: E402
+import failures  # noqa: E402
 import harness  # noqa: E402
+import recompute  # noqa: E402
 import schedule  # noqa: E402
 import training  # noqa: E402
 
@@ -35,7 +37,9 @@ def main():
         runner = harness.Runner(tools)
         training.add_cases(cases, runner)
         schedule.add_cases(cases, runner)
+        recompute.add_cases(cases, runner)
         bad_input.add_cases(cases, tools)
+        failures.add_cases(cases, tools)
         if args.list:
             print("\n".join(name for name, _ in cases.cases))
             return 0

@@ -53,12 +53,12 @@ def budget_is_kept(runner, name, ranks, stage):
     require(refused and max(refused) < min(fits), f"{max(refused, default=0)} does not fit, {min(fits)} does")
 
 
-def planned(runner, name, ranks, stage, budget):
+def planned(runner, name, ranks, stage, budget, *flags):
     """(bytes, seconds) of the plan within `budget`, or None."""
     it = model(name)
     done = runner.tools.call("zero-plan", it.folder / f"{FORM}.onnx", "--loss", it.reference["loss"], "--optimizer",
                              "adamw", *it.dims(FORM, share(name, ranks)), "--ranks", ranks, "--zero-stage", stage,
-                             "--memory", budget, "--json")
+                             "--memory", budget, "--json", *flags)
     if done.returncode:
         require(f"more than the budget of {budget};" in done.stderr, f"no reason: {done.stderr.strip()[:200]}")
         return None

@@ -20,6 +20,7 @@
 #include "zero/Lowering/Plan.h"
 #include "zero/Lowering/PlanTimeline.h"
 #include "zero/Pipelines.h"
+#include "zero/Schedule/RematModule.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/IR/Builders.h"
@@ -190,57 +191,188 @@ static double plannedSeconds(ModuleOp module, const zero::CostModel &cost) {
   return 0;
 }
 
-/// Of all schedules whose arena fits, the one whose plan is fastest. Which are
-/// tried: from the fastest that the scheduler estimates not far above the
-/// budget (an estimate may be above the arena's size as well as below it) to
-/// the one of least memory. A larger budget tries all that a smaller one does,
-/// so more memory never means a slower plan.
-static FailureOr<OwningOpRef<ModuleOp>>
-planWithin(ModuleOp module, const CompileOptions &options, int64_t budget,
-           const zero::CostModel &cost) {
-  constexpr int64_t slack = 64 << 10;
-  constexpr int64_t most = std::numeric_limits<int64_t>::max() / 2;
+/// Seconds that the compute of a planned module takes: no schedule of it is
+/// faster.
+static double computeSeconds(ModuleOp module, const zero::CostModel &cost) {
+  double seconds = 0;
+  for (auto program : module.getOps<plan::ProgramOp>())
+    for (const auto &span : zero::predictTimeline(program, cost).spans)
+      if (span.rank == 0 && span.kind == zero::TaskKind::Compute)
+        seconds += span.end - span.start;
+  return seconds;
+}
+
+namespace {
+/// Of all plans that fit, the fastest. Which are tried does not depend on the
+/// budget but for where the trials begin: a larger budget tries all that a
+/// smaller one does, so more memory never means a slower plan.
+class BudgetSearch {
+public:
+  BudgetSearch(const CompileOptions &options, int64_t budget,
+               const zero::CostModel &cost)
+      : options(options), budget(budget), cost(cost) {}
+
+  void tryAll(ModuleOp module);
+  FailureOr<OwningOpRef<ModuleOp>> take(ModuleOp module);
+
+private:
+  void note(OwningOpRef<ModuleOp> planned);
+
+  const CompileOptions &options;
+  int64_t budget;
+  const zero::CostModel &cost;
   OwningOpRef<ModuleOp> best, smallest;
   double bestSeconds = 0;
   int64_t least = std::numeric_limits<int64_t>::max();
   bool first = true;
+};
+} // namespace
+
+void BudgetSearch::note(OwningOpRef<ModuleOp> planned) {
+  int64_t height = deviceArena(*planned).getBytes().value_or(0);
+  if (height <= budget) {
+    double seconds = plannedSeconds(*planned, cost);
+    if (!best || seconds < bestSeconds) {
+      bestSeconds = seconds;
+      best = std::move(planned);
+    }
+  } else if (height < least) {
+    least = height;
+    smallest = std::move(planned);
+  }
+}
+
+/// All schedules of one module: from the fastest that the scheduler estimates
+/// not far above the budget (an estimate may be above the arena's size as well
+/// as below it) to the one of least memory.
+void BudgetSearch::tryAll(ModuleOp module) {
+  constexpr int64_t slack = 64 << 10;
+  constexpr int64_t most = std::numeric_limits<int64_t>::max() / 2;
   int64_t asked = std::min(budget, most) + std::max(budget / 8, slack);
   while (asked > 0) {
     OwningOpRef<ModuleOp> planned = attempt(module, options, asked, !first);
     if (!planned)
-      break;
+      return;
     first = false;
-    int64_t height = deviceArena(*planned).getBytes().value_or(0);
     auto peak = (*planned)->getAttrOfType<IntegerAttr>(zero::kPlannedPeakAttr);
-    if (height <= budget) {
-      double seconds = plannedSeconds(*planned, cost);
-      if (!best || seconds < bestSeconds) {
-        bestSeconds = seconds;
-        best = std::move(planned);
-      }
-    } else if (height < least) {
-      least = height;
-      smallest = std::move(planned);
-    }
-    if (!peak)
-      break;
+    bool tooSlow = best && computeSeconds(*planned, cost) >= bestSeconds;
+    if (!tooSlow)
+      note(std::move(planned));
+    if (tooSlow || !peak)
+      return;
     asked = std::min(asked, peak.getInt()) - 1;
   }
+}
+
+/// The fastest plan, or an error that says what is missing for `module`.
+FailureOr<OwningOpRef<ModuleOp>> BudgetSearch::take(ModuleOp module) {
   if (best)
-    return best;
+    return std::move(best);
   if (!smallest) { // for its error
     (void)runPhases(module, options, budget);
     return failure();
   }
   auto program = *smallest->getOps<plan::ProgramOp>().begin();
-  return module.emitError() << zero::describeMissingMemory(program, budget);
+  InFlightDiagnostic diag = module.emitError()
+                            << zero::describeMissingMemory(program, budget);
+  if (options.remat.empty() || options.remat == "none")
+    diag << ", recomputation (remat auto)";
+  return diag;
+}
+
+//===----------------------------------------------------------------------===//
+// Recomputation
+//===----------------------------------------------------------------------===//
+
+/// Fails where `remat` is no name, or too late.
+static LogicalResult checkRemat(ModuleOp module,
+                                const CompileOptions &options) {
+  static constexpr StringLiteral names[] = {"", "none", "selective", "full",
+                                            "auto"};
+  if (!llvm::is_contained(names, options.remat))
+    return module.emitError()
+           << "unknown recomputation '" << options.remat
+           << "', expected none, selective, full or auto";
+  return success();
+}
+
+/// The levels to try: none, the selective one, the last, and between them one
+/// for each eighth of the memory that can be saved.
+static SmallVector<const zero::RematLevel *>
+levelsToTry(const zero::RematLevels &all) {
+  constexpr int64_t parts = 8;
+  SmallVector<const zero::RematLevel *> levels;
+  int64_t part = (all.levels.front().peakBytes - all.levels.back().peakBytes) /
+                 parts;
+  for (auto [number, level] : llvm::enumerate(all.levels))
+    if (levels.empty() || number == all.selective ||
+        number + 1 == all.levels.size() ||
+        level.peakBytes <= levels.back()->peakBytes - part)
+      levels.push_back(&level);
+  return levels;
+}
+
+/// Plans with recomputation as `options.remat` says. A budget below 0 is none.
+static FailureOr<OwningOpRef<ModuleOp>>
+planWithRemat(ModuleOp module, const CompileOptions &options, int64_t budget,
+              const zero::CostModel &cost) {
+  FailureOr<zero::ZeroOptions> zeroPasses =
+      zeroOptions(module, options, budget);
+  if (failed(zeroPasses))
+    return failure();
+  PassManager passes(module.getContext());
+  zero::buildZeroPreparation(passes, *zeroPasses);
+  if (failed(passes.run(module)))
+    return failure();
+  int64_t stage = zeroPasses->stage;
+  FailureOr<zero::RematLevels> all =
+      zero::findRematLevels(module, cost, stage);
+  if (failed(all))
+    return failure();
+  SmallVector<const zero::RematLevel *> levels = {&all->perLayer};
+  if (options.remat == "selective")
+    levels = {&all->levels[all->selective]};
+  else if (options.remat == "auto")
+    levels = levelsToTry(*all);
+  if (budget < 0) // then nothing is worth computing again, unless asked for
+    levels.truncate(1);
+  BudgetSearch search(options, budget, cost);
+  OwningOpRef<ModuleOp> variant;
+  for (const zero::RematLevel *level : levels) {
+    variant = module.clone();
+    if (failed(zero::applyRematLevel(*variant, *level, cost, stage)))
+      return failure();
+    if (budget < 0)
+      break;
+    search.tryAll(*variant);
+  }
+  if (budget >= 0)
+    return search.take(*variant);
+  if (failed(runPhases(*variant, options, budget)))
+    return failure();
+  return variant;
+}
+
+/// Plans without choosing what is computed again.
+static FailureOr<OwningOpRef<ModuleOp>>
+planAsItIs(ModuleOp module, const CompileOptions &options, int64_t budget,
+           const zero::CostModel &cost) {
+  if (budget >= 0) {
+    BudgetSearch search(options, budget, cost);
+    search.tryAll(module);
+    return search.take(module);
+  }
+  if (failed(runPhases(module, options, budget)))
+    return failure();
+  return OwningOpRef<ModuleOp>(module.clone());
 }
 
 FailureOr<OwningOpRef<ModuleOp>>
 zero_tools::compileWithinBudget(ModuleOp module,
                                 const CompileOptions &options) {
   FailureOr<zero::Machine> machine = machineOf(module, options.machine);
-  if (failed(machine) || failed(checkPartition(module, options)))
+  if (failed(machine) || failed(checkPartition(module, options)) ||
+      failed(checkRemat(module, options)))
     return failure();
   int64_t budget = -1;
   if (options.memoryBytes)
@@ -250,14 +382,12 @@ zero_tools::compileWithinBudget(ModuleOp module,
   if (options.trainStep &&
       failed(train::buildTrainStep(module, *options.trainStep)))
     return failure();
-  if (budget < 0) {
-    if (failed(runPhases(module, options, budget)))
-      return failure();
-    return OwningOpRef<ModuleOp>(module.clone());
-  }
+  bool recompute = !options.remat.empty() && options.remat != "none";
+  zero::CostModel cost(*machine);
   FailureOr<OwningOpRef<ModuleOp>> planned =
-      planWithin(module, options, budget, zero::CostModel(*machine));
-  if (succeeded(planned))
+      recompute ? planWithRemat(module, options, budget, cost)
+                : planAsItIs(module, options, budget, cost);
+  if (succeeded(planned) && budget >= 0)
     for (auto program : (*planned)->getOps<plan::ProgramOp>())
       program.setBudget(budget);
   return planned;

@@ -45,6 +45,9 @@ struct CompileOptions {
   /// What is scheduled: "none", "prefetch", "keep", "reorder", "bucket" or
   /// "joint". Absent: joint, or nothing if the module is partitioned already.
   std::optional<std::string> schedule;
+  /// What the backward pass computes again: "none", "selective", "full", or
+  /// "auto": what makes the fastest plan within the budget. Empty: none.
+  std::string remat;
   /// "host" (this machine) or "host:CPU" with LLVM's name of a processor.
   std::string target = "host";
 };
@@ -59,7 +62,8 @@ mlir::OwningOpRef<mlir::ModuleOp> parseModule(const std::string &path,
 /// The plan of `module`, which is consumed: a module with one `plan.program`
 /// and its kernels. Its device arena is within the budget: since the schedule
 /// counts bytes without the gaps between buffers, it is made again for less
-/// until its arena fits. A larger budget never gives a slower plan. On failure
+/// until its arena fits; with `remat` "auto" from each of several levels of
+/// recomputation. A larger budget never gives a slower plan. On failure
 /// an error has been emitted, which says how many bytes are missing.
 mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 compileWithinBudget(mlir::ModuleOp module, const CompileOptions &options);

@@ -99,6 +99,9 @@ static std::optional<Arguments> parse(int argc, char **argv) {
   flags.text("--zero-schedule", &arguments.schedule, "WHAT",
              "none, prefetch, keep, reorder, bucket or joint (default joint, "
              "or as the module is)");
+  flags.text("--remat", &arguments.compile.remat, "WHAT",
+             "what the backward pass computes again: none (default), "
+             "selective, full (whole layers), or auto: what --memory needs");
   flags.text("--emit", &arguments.emit, "FORM",
              "zplan (default) or plan: the program as MLIR");
   flags.text("--target", &arguments.compile.target, "TARGET",

@@ -50,6 +50,8 @@ struct PlanQuestion {
   std::vector<int64_t> grid;          ///< instead of ranks, if not empty
   std::optional<int64_t> stage;       ///< absent: all
   std::optional<int64_t> memoryBytes; ///< absent: the machine's
+  /// What the backward pass computes again: none, selective, full or auto.
+  std::string recompute;
   bool json = false;
   std::string report, trace;
 };

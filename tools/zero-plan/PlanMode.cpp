@@ -18,6 +18,7 @@
 #include "dialects/Plan/Plan.h"
 #include "zero/Import/Import.h"
 #include "zero/Lowering/PlanTimeline.h"
+#include "zero/Transforms/StepUtils.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -40,6 +41,9 @@ struct StagePlan {
   int64_t samples = 0; ///< of one rank and step
   int64_t tokens = 0;  ///< the same; 0 where the input is not tokens
   double flops = 0;    ///< of products and convolutions, of one rank
+  std::string recompute;      ///< what was asked for
+  int64_t recomputed = 0;     ///< ops of the forward pass that run twice
+  double recomputeSeconds = 0; ///< that this takes
   std::string error;
 
   /// Bytes by kind when most are alive.
@@ -98,6 +102,14 @@ static void addWork(mlir::plan::ProgramOp program, StagePlan &plan) {
     }
 }
 
+static void addRecomputation(mlir::ModuleOp module, StagePlan &plan) {
+  if (auto count = module->getAttrOfType<mlir::IntegerAttr>(kRecomputedAttr))
+    plan.recomputed = count.getInt();
+  if (auto seconds =
+          module->getAttrOfType<mlir::FloatAttr>(kRecomputedSecondsAttr))
+    plan.recomputeSeconds = seconds.getValueAsDouble();
+}
+
 static StagePlan planStage(const PlanQuestion &question, const CostModel &cost,
                            int64_t stage, const std::vector<int64_t> &grid) {
   mlir::MLIRContext context;
@@ -110,6 +122,7 @@ static StagePlan planStage(const PlanQuestion &question, const CostModel &cost,
   compile.grid = grid;
   compile.machine = question.machine;
   compile.memoryBytes = question.memoryBytes;
+  compile.remat = plan.recompute = question.recompute;
   auto module = load(question, context);
   plan.partitioned = module && (*module)->hasAttr("zero.stage");
   compile.stage = plan.partitioned ? question.stage : stage;
@@ -129,6 +142,7 @@ static StagePlan planStage(const PlanQuestion &question, const CostModel &cost,
         plan.stage = plan.timeline.stage;
         plan.timeline.model = question.file;
         addWork(program, plan);
+        addRecomputation(**planned, plan);
         if (plan.grid.empty())
           plan.grid = plan.timeline.grid;
         return plan;
@@ -196,6 +210,14 @@ static void printPlans(ArrayRef<StagePlan> plans, int64_t best,
   line("exposed", [](const StagePlan &p) {
     return formatSeconds(p.timeline.exposedSeconds);
   });
+  if (any_of(plans, [](const StagePlan &p) { return p.recompute != "none"; })) {
+    line("recomputed", [](const StagePlan &p) {
+      return formatSeconds(p.recomputeSeconds);
+    });
+    line("ops that run twice", [](const StagePlan &p) {
+      return std::to_string(p.recomputed);
+    });
+  }
   line("samples/s", [](const StagePlan &p) {
     return formatv("{0:f1}", rate(p, p.samples)).str();
   });
@@ -241,6 +263,11 @@ static void writePlan(json::OStream &json, const StagePlan &plan) {
   json.attributeObject("seconds", [&] {
     json.attribute("step", plan.timeline.stepSeconds);
     json.attribute("exposed", plan.timeline.exposedSeconds);
+  });
+  json.attributeObject("recompute", [&] {
+    json.attribute("mode", plan.recompute);
+    json.attribute("ops", plan.recomputed);
+    json.attribute("seconds", plan.recomputeSeconds);
   });
   json.attribute("samples_per_s", rate(plan, plan.samples));
   if (plan.tokens)

@@ -92,7 +92,11 @@ static Flag<std::string>
               cl::desc("f32, mixed (bf16 and f32 states), bf16 or f8"));
 static Flag<std::string> recompute("recompute", cl::cat(category),
                                    cl::value_desc("KIND"),
-                                   cl::desc("none, selective or full"));
+                                   cl::desc("none, selective or full; of a "
+                                            "file also auto"));
+static cl::alias remat("remat", cl::cat(category),
+                       cl::desc("The same as --recompute"),
+                       cl::aliasopt(recompute));
 static Flag<int64_t>
     recomputeLayers("recompute-layers", cl::cat(category), cl::init(-1),
                     cl::value_desc("N"),
@@ -191,7 +195,7 @@ static std::string readChoices(ModelQuestion &question) {
   if (!recompute.empty()) {
     auto *kind = llvm::find(recomputes, StringRef(recompute));
     if (kind == std::end(recomputes))
-      return unknown("recompute", recompute, recomputes);
+      return unknown("recompute", question.recompute, recomputes);
     question.space.recompute =
         static_cast<Recompute>(kind - std::begin(recomputes));
   }
@@ -290,8 +294,8 @@ static std::string checkEffects() {
   bool sized = !model.empty() || !shape.empty();
   if (!sized) {
     idle = firstGiven({&batch, &seq, &microBatches, &globalBatch, &precision,
-                       &recompute, &recomputeLayers, &prefetch, &bucketLayers,
-                       &keepLayers, &softwareName, &stats});
+                       &recomputeLayers, &prefetch, &bucketLayers, &keepLayers,
+                       &softwareName, &stats});
     if (!idle.empty())
       return formatv("--{0} is for --model and --shape", idle).str();
   }
@@ -343,6 +347,10 @@ static int runPlanFlags() {
       return fail("--zero-stage: expected 0 to 3");
     question.stage = stage;
   }
+  question.recompute = recompute.empty() ? "none" : std::string(recompute);
+  StringRef recomputes[] = {"none", "selective", "full", "auto"};
+  if (!is_contained(recomputes, StringRef(question.recompute)))
+    return fail(unknown("recompute", question.recompute, recomputes));
   if (!readMemory(question.memoryBytes))
     return fail("--memory: found '" + memory +
                 "'; expected bytes, as a whole number or like 80GiB");

@@ -25,6 +25,9 @@ constexpr int64_t kUnsetMemory = -1;
 /// Largest bucket that the scheduler makes unless an option says otherwise.
 constexpr int64_t kDefaultScheduleBucketBytes = int64_t(256) << 20;
 
+/// What is computed again in the backward pass; see `train-remat`.
+enum class RematMode { None, Selective, Full, Budget };
+
 #define GEN_PASS_DECL
 #include "zero/Schedule/Passes.h.inc"
 

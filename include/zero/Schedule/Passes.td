@@ -148,4 +148,56 @@ def ZeroSchedulePass : Schedule_Pass<"zero-schedule"> {
       "Largest bucket that is made here, in bytes of whole tensors">];
 }
 
+def TrainRematPass : Pass<"train-remat", "::mlir::ModuleOp"> {
+  let summary = "compute values of the forward pass again in the backward pass";
+  let description = [{
+    Decides which values that the backward pass reads are kept and which are
+    computed again just before their first use there (activation
+    checkpointing). Runs before `zero-partition`, which then gathers a layer's
+    parameters once for what is computed again and for its gradients.
+
+    | mode | computed again |
+    |---|---|
+    | `none` | nothing |
+    | `selective` | what lowers the peak and needs no product with a parameter: attention's scores and probabilities, norms, activation functions |
+    | `full` | all but what later layers read, for each `unit`; the last layer keeps everything |
+    | `budget` | what lowers the peak of the step's values (without state, inputs and constants) to `bytes` for the fewest seconds of `machine`; where nothing does, what lowers it most |
+
+    Copies carry `zero.recomputed`, which keeps `cse` from merging them with
+    what they repeat. Ops with side effects and ops that read buffers (running
+    statistics) are never repeated. Numbers stay the same bit for bit.
+
+    ```mlir
+    %a = train.gelu %h                      // forward
+    %y = train.matmul %a, %w
+    ...
+    %dw = train.matmul %a, %dy {transpose_a} // backward
+    // train-remat{mode=selective}
+    %a = train.gelu %h
+    %y = train.matmul %a, %w
+    ...
+    %b = train.gelu %h {zero.recomputed}
+    %dw = train.matmul %b, %dy {transpose_a}
+    ```
+  }];
+  let options = [
+    Option<"mode", "mode", "::mlir::zero::RematMode",
+      "::mlir::zero::RematMode::Selective", "What is computed again",
+      [{::llvm::cl::values(
+        clEnumValN(::mlir::zero::RematMode::None, "none", "nothing"),
+        clEnumValN(::mlir::zero::RematMode::Selective, "selective",
+          "what is cheap and large"),
+        clEnumValN(::mlir::zero::RematMode::Full, "full",
+          "all inside of layers"),
+        clEnumValN(::mlir::zero::RematMode::Budget, "budget",
+          "what a budget needs"))}]>,
+    Option<"bytes", "bytes", "int64_t", "::mlir::zero::kUnsetMemory",
+      "Mode budget: most bytes of values at one time">,
+    Option<"stage", "stage", "int64_t", "3",
+      "ZeRO stage that follows: from stage 2 on gradients do not stay">,
+    Schedule_MachineOption];
+  let statistics = [
+    Statistic<"numRecomputed", "num-recomputed", "ops computed again">];
+}
+
 #endif // ZERO_SCHEDULE_PASSES_TD

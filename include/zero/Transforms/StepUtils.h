@@ -14,6 +14,8 @@
 #define ZERO_TRANSFORMS_STEPUTILS_H
 
 #include "dialects/Zero/Zero.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace mlir::zero {
@@ -37,6 +39,35 @@ int64_t getWholeBytes(Operation *collective);
 /// The unit of the parameter behind a collective: the one read, or the one
 /// that is assigned what becomes of the result. Empty where there is none.
 StringRef getUnitOf(Operation *collective, SymbolTable &symbols);
+
+/// Attribute of an op of the backward pass that computes a value of the forward
+/// pass again. It keeps the two apart where equal ops are merged. Of a module:
+/// how many ops do, and the seconds they are expected to take.
+constexpr StringLiteral kRecomputedAttr = "zero.recomputed";
+constexpr StringLiteral kRecomputedSecondsAttr = "zero.recomputed_seconds";
+
+/// The parts of a function that reads or assigns state.
+struct StepPhases {
+  FunctionOpInterface func;
+  llvm::DenseSet<Operation *> forward;
+  llvm::DenseSet<Value> gradients;     ///< of parameters
+  llvm::DenseSet<Operation *> updates; ///< from state and gradients to state
+};
+
+/// The step functions of a module that is not partitioned. Fails with a message
+/// where an update cannot be understood.
+FailureOr<SmallVector<StepPhases>> findPhases(ModuleOp module,
+                                              SymbolTable &symbols);
+
+/// Whether `value` is a constant of zeros.
+bool isZeroSplat(Value value);
+
+/// The accumulator whose value, or this rank's chunk of it, `value` is; null
+/// where it is something else.
+StateOp getReadAccumulator(Value value, SymbolTable &symbols);
+
+/// The accumulator that `op` adds something to; null where it is another op.
+StateOp getSummedAccumulator(Operation *op, SymbolTable &symbols);
 
 /// Adds `zero.release` after the last use of each parameter that is gathered in
 /// `body` and not released yet. Returns the number of values released.
