@@ -34,6 +34,13 @@ static View wholeOf(uint64_t elements) {
   return contiguousView({int64_t(elements)});
 }
 
+/// All of a buffer, in its shape unless it is only a part of that.
+static View shapeOf(const Buffer &buffer) {
+  uint64_t elements = buffer.bytes / elementBytes(buffer.dtype);
+  return elementCount(buffer.shape) == elements ? contiguousView(buffer.shape)
+                                                : wholeOf(elements);
+}
+
 /// What a command writes; of a kernel whose program does not say it, all that
 /// it is given.
 std::vector<Operand> FiniteCheck::operandsOf(const Command &command) const {
@@ -89,8 +96,7 @@ void FiniteCheck::begin(uint32_t micro,
     auto lookAt = [&](uint32_t buffer) {
       const Buffer &info = program.buffers[buffer];
       if (isFloat(info.dtype))
-        look(*ranks[rank], rank, worker, -1, buffer,
-             wholeOf(info.bytes / elementBytes(info.dtype)));
+        look(*ranks[rank], rank, worker, -1, buffer, shapeOf(info));
     };
     for (const Input &input : program.inputs)
       lookAt(input.buffer);
@@ -183,31 +189,53 @@ static std::string indexText(const std::vector<int64_t> &sizes,
   return "[" + text + "]";
 }
 
+/// The first operand beside the one that was found that people know by name.
+static std::string namedOperand(const Program &program, const Command &command,
+                                uint32_t except) {
+  for (const Operand &operand : command.operands) {
+    const std::string &name = program.buffers[operand.buffer].name;
+    if (operand.buffer != except && !name.empty() && name[0] != '#')
+      return " on " + quoted(name);
+  }
+  return "";
+}
+
+/// "rank 1, command 7 (call matmul on "w") of "/fc1/Gemm"".
+std::string FiniteCheck::placeOf(const Finding &finding) const {
+  std::string where = "rank " + std::to_string(finding.rank);
+  if (program.microBatches > 1)
+    where += ", micro-batch " + std::to_string(finding.micro + 1) + " of " +
+             std::to_string(program.microBatches);
+  if (finding.command < 0)
+    return where + ", before the first command";
+  const Command &command = program.commands[size_t(finding.command)];
+  where += ", command " + std::to_string(finding.command) + " (" +
+           opName(command.op) +
+           (command.callee.empty() ? "" : " " + command.callee) +
+           namedOperand(program, command, finding.buffer) + ")";
+  const std::string &origin =
+      command.location.empty() ? command.label : command.location;
+  return origin.empty() ? where : where + " of " + quoted(origin);
+}
+
+static std::string shapeText(const std::vector<int64_t> &sizes) {
+  std::string text;
+  for (int64_t size : sizes)
+    text += (text.empty() ? "" : "x") + std::to_string(size);
+  return "[" + text + "]";
+}
+
 std::string FiniteCheck::describe(const Finding &finding) const {
   const Buffer &buffer = program.buffers[finding.buffer];
-  std::string where = "rank " + std::to_string(finding.rank);
-  if (finding.command >= 0) {
-    const Command &command = program.commands[size_t(finding.command)];
-    where += ", command " + std::to_string(finding.command) + " (" +
-             opName(command.op) +
-             (command.callee.empty() ? "" : " " + command.callee) + ")";
-    if (!command.location.empty() || !command.label.empty())
-      where += " of " + quoted(command.location.empty() ? command.label
-                                                        : command.location);
-  } else {
-    where += ", before the first command";
-  }
   std::string name = buffer.name;
   for (const Parameter &parameter : program.parameters)
     if (parameter.buffer == finding.buffer)
       name = parameter.name;
-  return where + ": " + quoted(name) + " (" + dtypeName(buffer.dtype) +
-         ") has " + valueText(finding.what.value) + " at " +
+  bool known = !name.empty() && name[0] != '#';
+  return placeOf(finding) + ": " + (known ? quoted(name) : "its result") +
+         " (" + dtypeName(buffer.dtype) + shapeText(finding.sizes) + ") has " +
+         valueText(finding.what.value) + " at " +
          indexText(finding.sizes, finding.what.element) + "; " +
          std::to_string(finding.what.count) + " of its " +
-         std::to_string(finding.what.total) + " elements are not finite" +
-         (program.microBatches > 1
-              ? " (micro-batch " + std::to_string(finding.micro + 1) + " of " +
-                    std::to_string(program.microBatches) + ")"
-              : "");
+         std::to_string(finding.what.total) + " elements are not finite";
 }

@@ -70,6 +70,7 @@ private:
   void look(const Rank &rank, uint32_t number, Worker &worker, int64_t command,
             uint32_t buffer, const View &view);
   std::vector<Operand> operandsOf(const Command &command) const;
+  std::string placeOf(const Finding &finding) const;
   std::string describe(const Finding &finding) const;
   bool outputsFinite(const std::vector<std::unique_ptr<Rank>> &ranks) const;
 

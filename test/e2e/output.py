@@ -152,7 +152,7 @@ def nan_in_the_data(f):
     message = failure(f.run(*arguments(data=data)))
     require("the loss is nan on rank 1" in message and 'tensor "x" has nan in sample 5, element 2' in message, message)
     message = failure(f.run(*arguments(data=data), "--check-finite"))
-    require(re.search(r'rank 1, before the first command: "x" \(f32\) has nan at \[\d+\]', message), message)
+    require(re.search(r'step 1: rank 1, before the first command: "x" \(f32\[4x\d+\]\) has nan at \[1, 2\]', message), message)
 
 
 def first_tensor(f):
@@ -160,7 +160,7 @@ def first_tensor(f):
     found = {failure(f.run(*arguments("gpt2", lr=1e30), "--check-finite")) for _ in range(4)}
     require(len(found) == 1, f"{found}")
     message = found.pop()
-    require(re.search(r"rank \d, command \d+ \(\w+ ?\S*\)( of \".+\")?: \".+\" \(f32\) has (nan|-?inf) at \[[\d, ]+\]; "
+    require(re.search(r"step 2: rank \d, command \d+ \(.+\)( of \".+\")?: (\".+\"|its result) \(f32\[[\dx]*\]\) has (nan|-?inf) at \[[\d, ]+\]; "
                       r"\d+ of its \d+ elements are not finite", message), message)
 
 

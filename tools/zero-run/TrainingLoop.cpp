@@ -14,6 +14,7 @@
 #include "Training.h"
 
 #include <chrono>
+#include <stdexcept>
 #include <unistd.h>
 
 using namespace zero_tools;
@@ -110,7 +111,10 @@ void Training::runStep(int64_t step) {
     setInputs(step, micro);
     current.dataMs += msSince(reading);
     bool last = micro + 1 == microBatches;
-    require(last ? session.step() : session.accumulate());
+    if (zrt::Status failed = last ? session.step() : session.accumulate())
+      throw std::runtime_error(options.model + ": step " +
+                               std::to_string(step + 1) + ": " +
+                               failed.message());
   }
   readOutputs(step);
   double wallMs = msSince(start);

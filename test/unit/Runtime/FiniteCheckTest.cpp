@@ -110,12 +110,13 @@ const std::vector<float> good = {1, 2, 3, 4};
 TEST_F(FiniteStep, TheCommandThatWroteItIsNamed) {
   EXPECT_EQ(run(good, good, good), "");
   EXPECT_EQ(run(good, {1, 3e38f, 2, 3e38f}, good),
-            "rank 1, command 0 (launch double4) of \"layers.0/mul\": "
-            "\"hidden\" (f32) has inf at [1]; 2 of its 4 elements are not "
+            "rank 1, command 0 (launch double4 on \"x\") of \"layers.0/mul\": "
+            "\"hidden\" (f32[4]) has inf at [1]; 2 of its 4 elements are not "
             "finite");
   // 1e38 is finite when doubled once, not twice.
   EXPECT_EQ(run(good, good, {1, 2, 3, 1e38f}),
-            "rank 2, command 1 (launch double4): \"out\" (f32) has inf at [3]; "
+            "rank 2, command 1 (launch double4 on \"hidden\"): \"out\" "
+            "(f32[4]) has inf at [3]; "
             "1 of its 4 elements are not finite");
 }
 
@@ -128,9 +129,10 @@ TEST_F(FiniteStep, TheFirstCommandThenTheLowestRankIsNamed) {
 }
 
 TEST_F(FiniteStep, InputsComeBeforeAllCommands) {
-  EXPECT_EQ(run(good, good, {1, 2, NAN, 4}),
-            "rank 2, before the first command: \"x\" (f32) has nan at [2]; 1 "
-            "of its 4 elements are not finite");
+  EXPECT_EQ(
+      run(good, good, {1, 2, NAN, 4}),
+      "rank 2, before the first command: \"x\" (f32[4]) has nan at [2]; 1 "
+      "of its 4 elements are not finite");
 }
 
 TEST_F(FiniteStep, NamesAreInert) {
@@ -192,8 +194,45 @@ TEST(FiniteMask, MinusInfinityAloneIsNoFinding) {
   EXPECT_EQ(step(-3e38f, 1), "");
   EXPECT_EQ(step(-3e38f, 1), "");
   // The command was seen to write it; the other is to blame.
-  EXPECT_NE(step(-3e38f, -3e38f).find("\"out\" (f32) has -inf at [0]"),
+  EXPECT_NE(step(-3e38f, -3e38f).find("\"out\" (f32[4]) has -inf at [0]"),
             std::string::npos);
+}
+
+/// Tensors that the model has no name for are the results of their commands.
+TEST(FiniteNames, NumbersAreNoNames) {
+  PlanBuilder plan(1);
+  uint32_t x = plan.input("x", {4}), y = plan.buffer("#7", {4});
+  uint32_t z = plan.buffer("z", {4});
+  plan.launch("double4", {x, y}).writes = {1};
+  plan.launch("double4", {y, z}).writes = {1};
+  Running running(plan, finite());
+  running.set<float>("x", 0, {1, 1e38f, 3e38f, 1});
+  EXPECT_EQ(stepError(running),
+            "rank 0, command 0 (launch double4 on \"x\"): its result (f32[4]) "
+            "has inf at [2]; 1 of its 4 elements are not finite");
+  Running later(plan, finite());
+  later.set<float>("x", 0, {1, 1e38f, 1, 1});
+  EXPECT_NE(stepError(later).find("command 1 (launch double4): \"z\""),
+            std::string::npos);
+}
+
+TEST(FiniteNames, TheMicroBatchIsNamed) {
+  PlanBuilder plan(1);
+  uint32_t x = plan.input("x", {4}), y = plan.buffer("y", {4});
+  plan.program.micro_batches = 3;
+  plan.program.micro_commands = 1;
+  plan.launch("double4", {x, y}).writes = {1};
+  plan.launch("double4", {x, y}).writes = {1};
+  Running running(plan, finite());
+  for (float value : {1.0f, 3e38f}) {
+    running.set<float>("x", 0, {value, 1, 1, 1});
+    Status failed = running.session.accumulate();
+    EXPECT_FALSE(failed) << failed.message();
+  }
+  running.set<float>("x", 0, {1, 1, 1, 1});
+  EXPECT_EQ(
+      stepError(running).rfind("rank 0, micro-batch 2 of 3, command 0 ", 0),
+      0u);
 }
 
 /// Without a list of what a kernel writes all that it is given is looked at.
@@ -203,8 +242,9 @@ TEST(FiniteMask, ProgramsThatDoNotSayWhatTheyWrite) {
   plan.launch("double4", {x, y});
   Running running(plan, finite());
   running.set<float>("x", 0, {3e38f, 1, 1, 1});
-  EXPECT_NE(stepError(running).find("command 0 (launch double4): \"y\""),
-            std::string::npos);
+  EXPECT_NE(
+      stepError(running).find("command 0 (launch double4 on \"x\"): \"y\""),
+      std::string::npos);
 }
 
 TEST(FiniteCollective, WhatACollectiveWritesIsLookedAt) {
@@ -214,9 +254,10 @@ TEST(FiniteCollective, WhatACollectiveWritesIsLookedAt) {
   Running running(plan, finite());
   running.set<float>("x", 0, {3e38f, 1, 1, 1});
   running.set<float>("x", 1, {3e38f, 1, 1, 1});
-  EXPECT_EQ(stepError(running),
-            "rank 0, command 0 (all_reduce): \"sum\" (f32) has inf at [0]; 1 "
-            "of its 4 elements are not finite");
+  EXPECT_EQ(
+      stepError(running),
+      "rank 0, command 0 (all_reduce): \"sum\" (f32[4]) has inf at [0]; 1 "
+      "of its 4 elements are not finite");
 }
 
 /// State is looked at before the first step, and initial values named.
@@ -227,9 +268,10 @@ TEST(FiniteState, InitialValuesAreLookedAt) {
   float values[4] = {1, 2, NAN, 4};
   Status failed = running.session.setParameter(0, values, sizeof(values));
   ASSERT_FALSE(failed) << failed.message();
-  EXPECT_EQ(stepError(running),
-            "rank 0, before the first command: \"w\" (f32) has nan at [2]; 1 "
-            "of its 4 elements are not finite");
+  EXPECT_EQ(
+      stepError(running),
+      "rank 0, before the first command: \"w\" (f32[2x2]) has nan at [1, 0]; 1 "
+      "of its 4 elements are not finite");
 }
 
 } // namespace
