@@ -63,8 +63,12 @@ Value reduceToShape(OpBuilder &builder, Location loc, Value grad,
                     ArrayRef<int64_t> shape);
 
 /// The value of a schedule at the `step`-th step, counted from 1, in f64: what
-/// `train.schedule` computes.
+/// `train.schedule` computes before it rounds.
 double evaluateSchedule(ScheduleAttr schedule, int64_t step);
+
+/// A number of a schedule, or its default value; the kind has one called
+/// `name`.
+double getScheduleNumber(ScheduleAttr schedule, StringRef name);
 
 /// A rank-0 constant of `elementType`.
 Value createScalar(OpBuilder &builder, Location loc, Type elementType,

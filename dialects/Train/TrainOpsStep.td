@@ -26,14 +26,45 @@ def Train_ScheduleAttr : AttrDef<Train_Dialect, "Schedule"> {
   let mnemonic = "schedule";
   let summary = "how a hyperparameter changes from step to step";
   let description = [{
-    A kind and its numbers, as DeepSpeed and PyTorch name them. The verifier
-    knows the kinds and which numbers each takes; missing ones have the
-    defaults of their source.
+    A kind and its numbers, by the names that their source has. `lr` is the base
+    learning rate; numbers in brackets have a default. Truth values and choices
+    are numbers too. `k` below counts updates from 0.
+
+    | Kind | Numbers |
+    |---|---|
+    | `WarmupLR` | `lr`, `warmup_min_lr` [0], `warmup_max_lr` [`lr`], `warmup_num_steps` [1000], `warmup_type` [0: log, 1: linear] |
+    | `WarmupDecayLR` | those, `warmup_max_lr` [0.001], and `total_num_steps` |
+    | `WarmupCosineLR` | `lr`, `total_num_steps`, `warmup_min_ratio` [0], `warmup_num_steps` [1000], `cos_min_ratio` [0.0001], `warmup_type` [0] |
+    | `LRRangeTest` | `lr_range_test_min_lr` [0.001], `lr_range_test_step_size` [2000], `lr_range_test_step_rate` [1], `lr_range_test_staircase` [0] |
+    | `OneCycle` | `cycle_min_lr`, `cycle_max_lr`, `decay_lr_rate` [0], `cycle_first_step_size` [2000], `cycle_second_step_size` [the first], `cycle_first_stair_count` [0], `cycle_second_stair_count` [the first], `decay_step_size` [0] |
+    | `OneCycleMomentum` | `cycle_min_mom` [0.8], `cycle_max_mom` [0.9], `decay_mom_rate` [0] and the sizes and stairs of `OneCycle` |
+    | `ConstantLR` | `lr`, `factor` [1/3], `total_iters` [5] |
+    | `LinearLR` | `lr`, `start_factor` [1/3], `end_factor` [1], `total_iters` [5] |
+    | `CosineAnnealingLR` | `lr`, `T_max`, `eta_min` [0] |
+    | `PolynomialLR` | `lr`, `total_iters` [5], `power` [1] |
+    | `constant` | `lr` |
+    | `constant_with_warmup` | `lr`, `warmup` |
+    | `linear` | `lr`, `warmup` [0], `total` |
+    | `cosine` | `lr`, `warmup` [0], `total`, `num_cycles` [0.5] |
+    | `polynomial` | `lr`, `warmup` [0], `total`, `lr_end` [1e-7], `power` [1] |
+    | `warmup_stable_decay` | `lr`, `warmup` [0], `stable` [0], `decay`, `min_factor` [0], `decay_type` [0: linear, 1: sqrt, 2: cosine] |
+
+    The first six are DeepSpeed's (`deepspeed/runtime/lr_schedules.py`), whose
+    engine steps the schedule after each update: update 0 has the rate of the
+    schedule's constructor, update k that of iteration k - 1. The next four are
+    PyTorch's (`torch.optim.lr_scheduler`); each also takes `warmup` [0] and
+    `warmup_start_factor` [1/3]: so many updates of `LinearLR` before it, from
+    whose end it counts (`SequentialLR`). The next five are Hugging Face's
+    (`transformers.get_scheduler`), the last one TorchTitan's.
 
     ```mlir
     #train.schedule<"WarmupCosineLR", {lr = 1.0e-3 : f64,
                     total_num_steps = 1000.0 : f64, warmup_num_steps = 100.0 : f64}>
     ```
+
+    Constraints: the kind is one of these; all numbers are f64, known to the
+    kind and finite; those without a default are given; sizes are in their range
+    (a number of warm-up steps is at least 1 for DeepSpeed, for instance).
   }];
   let parameters = (ins StringRefParameter<"name of the rule">:$kind,
                         "::mlir::DictionaryAttr":$numbers);
@@ -51,16 +82,32 @@ def Train_StepOps : OpDocGroup {
     Except for `accumulate` these work on rank-0 tensors and are the same on all
     ranks. They are ordinary values of the step: what a run does about an
     overflow, or which learning rate it has, can be read in the IR.
+
+    ```mlir
+    // One step with loss scaling, clipping and a schedule, without the model.
+    %scale = zero.read @loss_scale : tensor<f32>
+    %seed = train.loss_seed scale %scale : (tensor<f32>) -> tensor<f32>
+    ...                                            // backward: %dw
+    %sum = train.sum_squares %dw : (tensor<8xf32>) -> tensor<f64>
+    %factor, %norm, %overflow = train.gradient_factor %sum scale %scale {max_norm = 1.0 : f64} : ...
+    %done = zero.read @optimizer_step : tensor<i64>
+    %step = train.add %done, %one : tensor<i64>    // the number of this step, from 1
+    %lr = train.schedule %step #train.schedule<"cosine", {...}> : tensor<i64> -> tensor<f32>
+    %w1, %m1, %v1 = train.adamw %w, %dw, %m, %v, %lr, %step scale %factor skip %overflow {...} : ...
+    %next = train.next_step %done, %overflow : (tensor<i64>, tensor<i1>) -> tensor<i64>
+    zero.assign @optimizer_step, %next : tensor<i64>
+    ```
   }];
 }
 
 let opDocGroup = Train_StepOps in {
 
-def Train_ScheduleOp : Train_Op<"schedule", [CostPerElement<8, 1>]> {
+def Train_ScheduleOp : Train_Op<"schedule", [CostPerElement<16, 2>]> {
   let summary = "A hyperparameter at a step";
   let description = [{
-    The value of the schedule at the number of the step, counted from 1, times
-    `factor` (of a group of parameters).
+    The value of the schedule at the number of the step, counted from 1 (update
+    k = step - 1; less than 1 counts as 1), times `factor` (of a group of
+    parameters). Computed in f64 and rounded once.
 
     ```mlir
     %lr = train.schedule %step #train.schedule<"WarmupLR", {lr = 0.001 : f64,
@@ -149,12 +196,29 @@ def Train_UpdateLossScaleOp : Train_InferOp<"update_loss_scale", [
     CostPerElement<8>]> {
   let summary = "The loss scale of the next step";
   let description = [{
-    DeepSpeed's rule (deepspeed/runtime/fp16/loss_scaler.py). On overflow: with
-    hysteresis 1 left, or `consecutive_hysteresis` off and none left, the scale
-    is divided by `factor`, not below `min_scale`; otherwise the hysteresis
-    shrinks by one. Without overflow the scale is multiplied by `factor`, and
-    the hysteresis restored, on every `window`-th step since the last overflow.
-    `exhausted` says that it overflowed at `min_scale`: training cannot go on.
+    DeepSpeed's rule (`DynamicLossScaler` of
+    deepspeed/runtime/fp16/loss_scaler.py).
+
+    ```
+    if overflow:
+      if hysteresis == 1 or hysteresis_left == 1:
+        exhausted = scale == min_scale
+        scale = max(scale / factor, min_scale)
+      else:
+        hysteresis_left -= 1
+      last_overflow = iteration
+    else:
+      if consecutive_hysteresis: hysteresis_left = hysteresis
+      clean = iteration - last_overflow - 1
+      if clean > 0 and clean % window == 0:
+        hysteresis_left = hysteresis
+        scale *= factor
+    iteration += 1
+    ```
+
+    `exhausted` says that gradients overflowed at `min_scale`: training cannot
+    go on. It starts from hysteresis_left = `hysteresis`, iteration 0 and
+    last_overflow -1.
 
     ```mlir
     %s1, %h1, %i1, %l1, %exhausted = train.update_loss_scale

@@ -95,8 +95,9 @@ def Train_OptimizerOps : OpDocGroup {
     What every update may have besides: `scale`, by which the gradient is
     multiplied before all else; the attribute `clip_value`, to whose range
     [-v, v] its elements are then clamped; `skip`, which leaves parameter and
-    state as they are where it is true; `momentum`, a rank-0 tensor that takes
-    the place of `momentum` or `beta1`.
+    state as they are where it is true, whatever the gradient and `scale` are
+    (not finite, usually); `momentum`, a rank-0 tensor that takes the place of
+    the attribute `momentum` or `beta1`.
 
     ```mlir
     %p1 = train.sgd %p, %g, %lr scale %factor skip %overflow
@@ -104,6 +105,8 @@ def Train_OptimizerOps : OpDocGroup {
         : (tensor<8xf32>, tensor<8xf32>, tensor<f32>, tensor<f32>, tensor<i1>)
         -> tensor<8xf32>
     ```
+    Constraints: `clip_value` is positive; sgd takes `momentum` only where it has
+    a momentum buffer.
   }];
 }
 

@@ -38,6 +38,14 @@ LogicalResult SoftmaxGradOp::verify() { return verifyAxis(*this); }
 LogicalResult LogSoftmaxOp::verify() { return verifyAxis(*this); }
 LogicalResult LogSoftmaxGradOp::verify() { return verifyAxis(*this); }
 
+template <typename Op>
+static LogicalResult verifyClipValue(Op op) {
+  if (!op.getClipValue() || op.getClipValue()->convertToDouble() > 0.0)
+    return success();
+  return op.emitOpError() << "expects a positive clip_value, got "
+                          << op.getClipValue()->convertToDouble();
+}
+
 LogicalResult SgdOp::verify() {
   InferError error(getLoc(), getOperationName());
   ArrayRef<int64_t> shape = getParam().getType().getShape();
@@ -53,6 +61,10 @@ LogicalResult SgdOp::verify() {
     return emitOpError() << (hasDampening ? "needs" : "has")
                          << " a step operand, dampening is "
                          << getDampening().convertToDouble();
+  if (getCurrentMomentum() && !hasMomentum)
+    return emitOpError("has a momentum operand but no momentum buffer");
+  if (failed(verifyClipValue(*this)))
+    return failure();
   if (getNesterov() && (!hasMomentum || hasDampening))
     return emitOpError("nesterov needs momentum and no dampening");
   return hasMomentum ? requireShape(error, "momentum_buffer",
@@ -65,6 +77,7 @@ static LogicalResult verifyAdam(Op op) {
   InferError error(op.getLoc(), Op::getOperationName());
   ArrayRef<int64_t> shape = op.getParam().getType().getShape();
   return success(
+      succeeded(verifyClipValue(op)) &&
       succeeded(requireShape(error, "grad", op.getGrad(), shape)) &&
       succeeded(requireShape(error, "exp_avg", op.getExpAvg(), shape)) &&
       succeeded(requireShape(error, "exp_avg_sq", op.getExpAvgSq(), shape)));

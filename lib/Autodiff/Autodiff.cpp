@@ -32,7 +32,7 @@ class Differentiator {
 public:
   Differentiator(OpBuilder &builder, ArrayRef<Variable> variables);
 
-  LogicalResult run(Value loss);
+  LogicalResult run(Value loss, Value seed);
   Value getGrad(unsigned variable) const { return variableGrads[variable]; }
 
 private:
@@ -91,13 +91,14 @@ LogicalResult Differentiator::differentiate(Operation *op) {
   return success();
 }
 
-LogicalResult Differentiator::run(Value loss) {
+LogicalResult Differentiator::run(Value loss, Value seed) {
   if (!isActive(loss))
     return success();
   Operation *last = loss.getDefiningOp();
-  accumulate(
-      loss.getLoc(), loss,
-      createScalar(builder, loss.getLoc(), getElementTypeOrSelf(loss), 1.0));
+  if (!seed)
+    seed =
+        createScalar(builder, loss.getLoc(), getElementTypeOrSelf(loss), 1.0);
+  accumulate(loss.getLoc(), loss, seed);
   // The loss may itself be a variable; then nothing stands before it.
   if (!last || variableOf.contains(loss))
     return success();
@@ -110,9 +111,9 @@ LogicalResult Differentiator::run(Value loss) {
 
 FailureOr<SmallVector<Value>>
 mlir::train::buildGradients(OpBuilder &builder, Value loss,
-                            ArrayRef<Variable> variables) {
+                            ArrayRef<Variable> variables, Value seed) {
   Differentiator differentiator(builder, variables);
-  if (failed(differentiator.run(loss)))
+  if (failed(differentiator.run(loss, seed)))
     return failure();
   SmallVector<Value> grads;
   for (unsigned i = 0, e = variables.size(); i < e; ++i)

@@ -172,6 +172,15 @@ Value LossBuilder::meanOfAll(Value value) {
   return make<ReduceMeanOp>(value, axes, /*keepdims=*/false);
 }
 
+/// What a model's output was cast from; losses on logits widen by themselves.
+static Value getUncast(Value value) {
+  auto cast = value.getDefiningOp<CastOp>();
+  return cast && isa<Float16Type, BFloat16Type>(
+                     getElementTypeOrSelf(cast.getInput()))
+             ? cast.getInput()
+             : value;
+}
+
 FailureOr<Value> LossBuilder::buildCrossEntropy(Value logits) {
   FailureOr<int64_t> axis = findClassAxis(typeOf(logits).getShape());
   if (failed(axis))
@@ -182,7 +191,8 @@ FailureOr<Value> LossBuilder::buildCrossEntropy(Value logits) {
       addLabels(RankedTensorType::get(shape, builder.getI64Type()));
   if (failed(labels))
     return failure();
-  return make<CrossEntropyOp>(logits, *labels, *axis, options.ignoreIndex);
+  return make<CrossEntropyOp>(getUncast(logits), *labels, *axis,
+                              options.ignoreIndex);
 }
 
 /// The integer input with this shape, which labels itself.
@@ -233,8 +243,8 @@ FailureOr<Value> LossBuilder::buildCausalLm(Value logits) {
       options.labels == "input" ? findTokens(type) : addLabels(type);
   if (failed(labels))
     return failure();
-  return make<CrossEntropyOp>(logits, shiftLabels(*labels), shape.size() - 1,
-                              options.ignoreIndex);
+  return make<CrossEntropyOp>(getUncast(logits), shiftLabels(*labels),
+                              shape.size() - 1, options.ignoreIndex);
 }
 
 FailureOr<Value> LossBuilder::buildMse(Value prediction) {

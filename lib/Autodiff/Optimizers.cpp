@@ -12,129 +12,194 @@
 
 #include "zero/Autodiff/TrainStep.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 using namespace mlir;
 using namespace mlir::train;
 
-LogicalResult mlir::train::verifyOptimizer(Location loc,
-                                           const TrainStepOptions &options) {
-  StringRef name = options.optimizer;
-  if (name != "sgd" && name != "adam" && name != "adamw" && name != "none")
-    return emitError(loc) << "unknown optimizer " << name
-                          << ", expected sgd, adam, adamw or none";
-  auto inUnit = [](double beta) { return beta >= 0.0 && beta < 1.0; };
-  if (!inUnit(options.beta1) || !inUnit(options.beta2))
-    return emitError(loc) << "betas " << options.beta1 << " and "
-                          << options.beta2 << " are not in [0, 1)";
-  if (!(options.momentum >= 0.0))
-    return emitError(loc) << "momentum " << options.momentum << " is negative";
-  if (!(options.epsilon >= 0.0))
-    return emitError(loc) << "epsilon " << options.epsilon << " is negative";
-  if (options.nesterov && (options.momentum == 0.0 || options.dampening != 0.0))
-    return emitError(loc)
-           << "nesterov needs a momentum and no dampening, they are "
-           << options.momentum << " and " << options.dampening;
-  if (options.dampening != 0.0 && options.momentum == 0.0)
-    return emitError(loc) << "dampening " << options.dampening
-                          << " needs a momentum";
-  return success();
+/// Where a state with the values of `param` starts.
+static void copyStart(zero::ParamOp param, zero::StateOp state) {
+  if (StringAttr file = param.getInitFileAttr()) {
+    state.setInitFileAttr(file);
+    state.setInitTensor(param.getInitTensor().value_or(param.getSymName()));
+  }
+  state.setZeros(param.getZeros());
+  if (param.getOnes())
+    state.setValueAttr(SplatElementsAttr::get(
+        state.getLogicalType(),
+        FloatAttr::get(state.getLogicalType().getElementType(), 1.0)));
 }
 
 namespace {
 /// Builds the updates of one step.
 class UpdateBuilder {
 public:
-  UpdateBuilder(OpBuilder &builder, Value lr, Value step,
+  UpdateBuilder(OpBuilder &builder, const UpdateInputs &inputs,
                 const TrainStepOptions &options)
-      : builder(builder), lr(lr), step(step), options(options) {}
+      : builder(builder), inputs(inputs), options(options) {}
 
-  void build(TrainedParameter parameter);
+  void build(TrainedParameter parameter, const ParameterGroup *group);
 
   /// Where the next state symbol goes.
   void setSymbolPoint(Operation *after) { symbolPoint = after; }
 
 private:
-  Value addState(zero::ParamOp param, StringRef suffix);
-  Operation *buildUpdate(TrainedParameter parameter);
+  zero::StateOp addState(zero::ParamOp param, StringRef suffix);
+  Value readState(zero::ParamOp param, StringRef suffix);
+  Value readMaster(zero::ParamOp param);
+  Value getRate(const ParameterGroup *group);
+  Value buildRate(double factor);
+  double getDecay(const ParameterGroup *group, double otherwise) const;
+  FloatAttr getClipValue() const {
+    return options.clipValue ? builder.getF64FloatAttr(*options.clipValue)
+                             : FloatAttr();
+  }
+
+  Operation *buildUpdate(TrainedParameter parameter,
+                         const ParameterGroup *group);
   template <typename OpTy>
-  Operation *buildAdam(TrainedParameter parameter);
+  Operation *buildAdam(TrainedParameter parameter, const ParameterGroup *group);
 
   OpBuilder &builder;
-  Value lr, step;
+  const UpdateInputs &inputs;
   const TrainStepOptions &options;
   Operation *symbolPoint = nullptr;
   /// Names of the states of the current parameter, in the order of results.
   SmallVector<std::string> states;
+  /// Learning rates of groups, by their factors.
+  SmallVector<std::pair<double, Value>> rates;
 };
 } // namespace
 
-/// Declares a state of `param` and reads it.
-Value UpdateBuilder::addState(zero::ParamOp param, StringRef suffix) {
+/// The type that optimizers keep parameters and states in.
+static RankedTensorType getUpdateType(zero::ParamOp param) {
+  RankedTensorType type = param.getLogicalType();
+  return type.clone(getStatisticsType(type.getElementType()));
+}
+
+zero::StateOp UpdateBuilder::addState(zero::ParamOp param, StringRef suffix) {
   std::string name = (param.getSymName() + "." + suffix).str();
   OpBuilder symbols(builder.getContext());
   symbols.setInsertionPointAfter(symbolPoint);
   auto state = zero::StateOp::create(symbols, param.getLoc(), name,
-                                     param.getSymName(), param.getType());
-  state.setZeros(true);
+                                     param.getSymName(), getUpdateType(param));
   symbolPoint = state;
-  states.push_back(name);
-  return zero::ReadOp::create(builder, param.getLoc(), param.getType(), name);
+  return state;
+}
+
+/// Declares a state of `param` that the optimizer keeps, and reads it.
+Value UpdateBuilder::readState(zero::ParamOp param, StringRef suffix) {
+  zero::StateOp state = addState(param, suffix);
+  state.setZeros(true);
+  states.push_back(state.getSymName().str());
+  return zero::ReadOp::create(builder, param.getLoc(), getUpdateType(param),
+                              state.getSymName());
+}
+
+/// Declares the f32 form of a narrower parameter, and reads it.
+Value UpdateBuilder::readMaster(zero::ParamOp param) {
+  zero::StateOp state = addState(param, "master");
+  copyStart(param, state);
+  return zero::ReadOp::create(builder, param.getLoc(), getUpdateType(param),
+                              state.getSymName());
+}
+
+/// The learning rate of a group.
+Value UpdateBuilder::getRate(const ParameterGroup *group) {
+  double factor = group ? group->learningRateFactor : 1.0;
+  if (factor == 1.0)
+    return inputs.lr;
+  for (auto [known, rate] : rates)
+    if (known == factor)
+      return rate;
+  rates.emplace_back(factor, buildRate(factor));
+  return rates.back().second;
+}
+
+Value UpdateBuilder::buildRate(double factor) {
+  Value lr = inputs.lr;
+  Location loc = lr.getLoc();
+  if (auto schedule = lr.getDefiningOp<ScheduleOp>())
+    return ScheduleOp::create(builder, loc, lr.getType(), schedule.getStep(),
+                              schedule.getSchedule(), APFloat(factor));
+  Value number = createScalar(builder, loc, getElementTypeOrSelf(lr), factor);
+  return MulOp::create(builder, loc, lr, number);
+}
+
+double UpdateBuilder::getDecay(const ParameterGroup *group,
+                               double otherwise) const {
+  if (group && group->weightDecay)
+    return *group->weightDecay;
+  return options.weightDecay.value_or(otherwise);
 }
 
 template <typename OpTy>
-Operation *UpdateBuilder::buildAdam(TrainedParameter parameter) {
-  double defaultDecay = std::is_same_v<OpTy, AdamwOp> ? 0.01 : 0.0;
-  Value expAvg = addState(parameter.param, "exp_avg");
-  Value expAvgSq = addState(parameter.param, "exp_avg_sq");
-  return OpTy::create(builder, parameter.param.getLoc(), parameter.value,
-                      parameter.grad, expAvg, expAvgSq, lr, step,
-                      APFloat(options.beta1), APFloat(options.beta2),
-                      APFloat(options.epsilon),
-                      APFloat(options.weightDecay.value_or(defaultDecay)),
-                      options.noBiasCorrection, /*grad_scale=*/Value(),
-                      /*skip=*/Value(), /*current_momentum=*/Value(),
-                      /*clip_value=*/FloatAttr());
+Operation *UpdateBuilder::buildAdam(TrainedParameter parameter,
+                                    const ParameterGroup *group) {
+  double decay = getDecay(group, std::is_same_v<OpTy, AdamwOp> ? 0.01 : 0.0);
+  Value expAvg = readState(parameter.param, "exp_avg");
+  Value expAvgSq = readState(parameter.param, "exp_avg_sq");
+  return OpTy::create(
+      builder, parameter.param.getLoc(), parameter.value, parameter.grad,
+      expAvg, expAvgSq, getRate(group), inputs.step, APFloat(options.beta1),
+      APFloat(options.beta2), APFloat(options.epsilon), APFloat(decay),
+      options.noBiasCorrection, inputs.gradScale, inputs.skip, inputs.momentum,
+      getClipValue());
 }
 
-Operation *UpdateBuilder::buildUpdate(TrainedParameter parameter) {
+Operation *UpdateBuilder::buildUpdate(TrainedParameter parameter,
+                                      const ParameterGroup *group) {
   if (options.optimizer == "adam")
-    return buildAdam<AdamOp>(parameter);
+    return buildAdam<AdamOp>(parameter, group);
   if (options.optimizer == "adamw")
-    return buildAdam<AdamwOp>(parameter);
+    return buildAdam<AdamwOp>(parameter, group);
   Value momentum;
   if (options.momentum != 0.0)
-    momentum = addState(parameter.param, "momentum");
-  return SgdOp::create(
-      builder, parameter.param.getLoc(), parameter.value, parameter.grad,
-      momentum, lr, options.dampening != 0.0 ? step : Value(),
-      APFloat(options.momentum), APFloat(options.dampening),
-      APFloat(options.weightDecay.value_or(0.0)), options.nesterov,
-      /*grad_scale=*/Value(), /*skip=*/Value(), /*current_momentum=*/Value(),
-      /*clip_value=*/FloatAttr());
+    momentum = readState(parameter.param, "momentum");
+  return SgdOp::create(builder, parameter.param.getLoc(), parameter.value,
+                       parameter.grad, momentum, getRate(group),
+                       options.dampening != 0.0 ? inputs.step : Value(),
+                       APFloat(options.momentum), APFloat(options.dampening),
+                       APFloat(getDecay(group, 0.0)), options.nesterov,
+                       inputs.gradScale, inputs.skip, inputs.momentum,
+                       getClipValue());
 }
 
-void UpdateBuilder::build(TrainedParameter parameter) {
-  states.clear();
-  Operation *update = buildUpdate(parameter);
+void UpdateBuilder::build(TrainedParameter parameter,
+                          const ParameterGroup *group) {
   zero::ParamOp param = parameter.param;
-  zero::AssignOp::create(builder, param.getLoc(), param.getSymName(),
-                         update->getResult(0));
+  Location loc = param.getLoc();
+  bool hasMaster = param.getLogicalType() != getUpdateType(param);
+  if (hasMaster)
+    parameter.value = readMaster(param);
+  states.clear();
+  Operation *update = buildUpdate(parameter, group);
+  Value updated = update->getResult(0);
+  if (hasMaster) {
+    zero::AssignOp::create(builder, loc, (param.getSymName() + ".master").str(),
+                           updated);
+    updated = CastOp::create(builder, loc, updated,
+                             param.getLogicalType().getElementType());
+  }
+  zero::AssignOp::create(builder, loc, param.getSymName(), updated);
   for (auto [i, state] : llvm::enumerate(states))
-    zero::AssignOp::create(builder, param.getLoc(), state,
-                           update->getResult(i + 1));
+    zero::AssignOp::create(builder, loc, state, update->getResult(i + 1));
 }
 
 void mlir::train::buildUpdates(OpBuilder &builder,
-                               ArrayRef<TrainedParameter> parameters, Value lr,
-                               Value step, const TrainStepOptions &options) {
+                               ArrayRef<TrainedParameter> parameters,
+                               ArrayRef<const ParameterGroup *> groups,
+                               const UpdateInputs &inputs,
+                               const TrainStepOptions &options) {
   if (parameters.empty())
     return;
-  UpdateBuilder updates(builder, lr, step, options);
+  UpdateBuilder updates(builder, inputs, options);
   // All states stand after the last parameter.
   Operation *last = nullptr;
   auto module = parameters.front().param->getParentOfType<ModuleOp>();
   for (auto param : module.getOps<zero::ParamOp>())
     last = param;
   updates.setSymbolPoint(last);
-  for (const TrainedParameter &parameter : parameters)
-    updates.build(parameter);
+  for (auto [parameter, group] : llvm::zip_equal(parameters, groups))
+    updates.build(parameter, group);
 }

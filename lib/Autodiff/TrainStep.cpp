@@ -6,22 +6,71 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The pass train-step and the function behind it: the signature of the step and
-// the order of its parts.
+// The signature of the step and the order of its parts.
 //
 //===----------------------------------------------------------------------===//
 
 #include "zero/Autodiff/TrainStep.h"
 
-#include "zero/Autodiff/Passes.h"
-
-namespace mlir::train {
-#define GEN_PASS_DEF_TRAINSTEPPASS
-#include "zero/Autodiff/Passes.h.inc"
-} // namespace mlir::train
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace mlir::train;
+
+namespace {
+/// Builds one step from a forward function.
+class StepBuilder {
+public:
+  StepBuilder(func::FuncOp function, const TrainStepOptions &options)
+      : function(function), module(function->getParentOfType<ModuleOp>()),
+        options(options), loc(function.getLoc()),
+        builder(function.getBody().front().getTerminator()) {}
+
+  LogicalResult build();
+
+private:
+  bool mayBeSkipped() const {
+    return options.lossScaling || options.skipNonFinite;
+  }
+  bool isScaleDynamic() const {
+    return options.lossScaling && !options.lossScaling->fixed;
+  }
+  Type scalarType(Type element) { return RankedTensorType::get({}, element); }
+
+  FailureOr<Value> addHyperparameter(StringRef name, Type element);
+  Value addState(StringRef name, Attribute number);
+  void assignState(StringRef name, Value value);
+  void addResult(StringRef name, StringRef across, Value value);
+
+  LogicalResult buildHyperparameters();
+  void readStepNumber();
+  void readLossScale();
+  Value buildSeed();
+  LogicalResult differentiate();
+  void castGradients();
+  void buildGradientFactor(Value sumSquares);
+  void buildClippedNorm(Value norm);
+  void buildScalingUpdate();
+  LogicalResult buildOptimizer();
+  void addGradientResults();
+  void finish();
+
+  func::FuncOp function;
+  ModuleOp module;
+  const TrainStepOptions &options;
+  Location loc;
+  OpBuilder builder;
+
+  Value loss;
+  UpdateInputs inputs;
+  SmallVector<TrainedParameter> trained;
+  /// The scale of this step, and the steps that were not skipped before it.
+  Value lossScale, doneSteps;
+  SmallVector<Value> results;
+  SmallVector<DictionaryAttr> resultAttrs;
+};
+} // namespace
 
 static DictionaryAttr attrs(OpBuilder &builder,
                             ArrayRef<std::pair<StringRef, StringRef>> pairs) {
@@ -31,6 +80,266 @@ static DictionaryAttr attrs(OpBuilder &builder,
                         builder.getStringAttr(value));
   return builder.getDictionaryAttr(result);
 }
+
+//===----------------------------------------------------------------------===//
+// Arguments, results and state of the step itself
+//===----------------------------------------------------------------------===//
+
+FailureOr<Value> StepBuilder::addHyperparameter(StringRef name, Type element) {
+  unsigned index = function.getNumArguments();
+  if (failed(function.insertArgument(index, scalarType(element),
+                                     attrs(builder, {{"zero.hyper", name}}),
+                                     loc)))
+    return failure();
+  return Value(function.getArgument(index));
+}
+
+/// Declares a state of the step, a number that starts as `number`, and reads
+/// it.
+Value StepBuilder::addState(StringRef name, Attribute number) {
+  auto type =
+      cast<RankedTensorType>(scalarType(cast<TypedAttr>(number).getType()));
+  OpBuilder symbols(builder.getContext());
+  Operation *last = nullptr;
+  for (Operation &op : *module.getBody())
+    if (isa<zero::ParamOp, zero::StateOp>(op))
+      last = &op;
+  symbols.setInsertionPointAfter(last);
+  auto state = zero::StateOp::create(symbols, loc, name, StringRef(), type);
+  state.setValueAttr(SplatElementsAttr::get(type, number));
+  return zero::ReadOp::create(builder, loc, type, name);
+}
+
+void StepBuilder::assignState(StringRef name, Value value) {
+  zero::AssignOp::create(builder, loc, name, value);
+}
+
+void StepBuilder::addResult(StringRef name, StringRef across, Value value) {
+  results.push_back(value);
+  resultAttrs.push_back(
+      attrs(builder, {{"zero.output", name}, {"zero.across", across}}));
+}
+
+LogicalResult StepBuilder::buildHyperparameters() {
+  if (!options.schedule) {
+    FailureOr<Value> lr = addHyperparameter("lr", builder.getF32Type());
+    if (failed(lr))
+      return failure();
+    inputs.lr = *lr;
+  }
+  if (!mayBeSkipped()) {
+    FailureOr<Value> step = addHyperparameter("step", builder.getI64Type());
+    if (failed(step))
+      return failure();
+    inputs.step = *step;
+  }
+  return success();
+}
+
+/// A step that is skipped does not count, so that the host cannot number them.
+void StepBuilder::readStepNumber() {
+  doneSteps = addState("optimizer_step", builder.getI64IntegerAttr(0));
+  auto one = SplatElementsAttr::get(cast<ShapedType>(doneSteps.getType()),
+                                    builder.getI64IntegerAttr(1));
+  inputs.step = AddOp::create(builder, loc, doneSteps,
+                              arith::ConstantOp::create(builder, loc, one));
+}
+
+void StepBuilder::readLossScale() {
+  const LossScaling &scaling = *options.lossScaling;
+  lossScale =
+      scaling.fixed
+          ? createScalar(builder, loc, builder.getF32Type(), *scaling.fixed)
+          : addState("loss_scale",
+                     builder.getF32FloatAttr(scaling.initialScale));
+}
+
+//===----------------------------------------------------------------------===//
+// Gradients
+//===----------------------------------------------------------------------===//
+
+Value StepBuilder::buildSeed() {
+  if (options.lossScaling)
+    readLossScale();
+  if (!lossScale && options.microBatches == 1)
+    return {};
+  return LossSeedOp::create(builder, loc, loss.getType(), lossScale,
+                            options.microBatches);
+}
+
+/// Builds the gradients by the trained parameters; a remark names those that
+/// the loss does not depend on.
+LogicalResult StepBuilder::differentiate() {
+  SmallVector<ReadParameter> parameters =
+      collectTrainedParameters(module, function);
+  SmallVector<Variable> variables;
+  for (const ReadParameter &parameter : parameters)
+    variables.push_back(parameter.reads);
+  FailureOr<SmallVector<Value>> grads =
+      buildGradients(builder, loss, variables, buildSeed());
+  if (failed(grads))
+    return failure();
+  for (auto [parameter, grad] : llvm::zip_equal(parameters, *grads)) {
+    if (grad)
+      trained.push_back({parameter.param, parameter.reads.front(), grad});
+    else
+      parameter.param.emitRemark()
+          << "parameter @" << parameter.param.getSymName()
+          << " is not updated: the loss does not depend on it";
+  }
+  if (trained.empty())
+    return function.emitError(
+        "the loss of @forward depends on no trained parameter");
+  return success();
+}
+
+/// Gives the gradients the type that they are reduced in.
+void StepBuilder::castGradients() {
+  Type type = getFloatType(builder.getContext(),
+                           options.reduceType.value_or(FloatKind::F32));
+  for (TrainedParameter &parameter : trained) {
+    Type element = getElementTypeOrSelf(parameter.grad);
+    if (element != type && !element.isF64())
+      parameter.grad = CastOp::create(builder, loc, parameter.grad, type);
+  }
+}
+
+/// What the updates take from the norm of all gradients.
+void StepBuilder::buildGradientFactor(Value sumSquares) {
+  if (!mayBeSkipped() && !options.clipNorm) {
+    addResult("grad_norm_sq", "same", sumSquares);
+    return;
+  }
+  auto factor = GradientFactorOp::create(
+      builder, loc,
+      TypeRange{scalarType(builder.getF32Type()),
+                scalarType(builder.getF64Type()),
+                scalarType(builder.getI1Type())},
+      sumSquares, lossScale,
+      options.clipNorm ? builder.getF64FloatAttr(*options.clipNorm)
+                       : FloatAttr());
+  if (options.clipNorm || lossScale)
+    inputs.gradScale = factor.getFactor();
+  if (mayBeSkipped())
+    inputs.skip = factor.getOverflow();
+  addResult("grad_norm", "same", factor.getNorm());
+  if (options.clipNorm)
+    buildClippedNorm(factor.getNorm());
+}
+
+void StepBuilder::buildClippedNorm(Value norm) {
+  Value bound =
+      createScalar(builder, loc, getElementTypeOrSelf(norm), *options.clipNorm);
+  addResult("grad_norm_clipped", "same",
+            MinOp::create(builder, loc, norm, bound));
+}
+
+//===----------------------------------------------------------------------===//
+// Updates
+//===----------------------------------------------------------------------===//
+
+/// The loss scale of the next step, and what this one says about it.
+void StepBuilder::buildScalingUpdate() {
+  assignState("optimizer_step",
+              NextStepOp::create(builder, loc, doneSteps, inputs.skip));
+  if (lossScale)
+    addResult("loss_scale", "same", lossScale);
+  addResult("overflow", "same",
+            CastOp::create(builder, loc, inputs.skip, builder.getI64Type()));
+  if (!isScaleDynamic())
+    return;
+  const LossScaling &scaling = *options.lossScaling;
+  auto number = [&](int64_t value) { return builder.getI64IntegerAttr(value); };
+  Value left = addState("loss_scale.hysteresis", number(scaling.hysteresis));
+  Value iteration = addState("loss_scale.iteration", number(0));
+  Value last = addState("loss_scale.last_overflow", number(-1));
+  auto next = UpdateLossScaleOp::create(
+      builder, loc, lossScale, left, iteration, last, inputs.skip,
+      scaling.window, scaling.hysteresis, scaling.consecutiveHysteresis,
+      APFloat(scaling.factor), APFloat(scaling.minScale));
+  assignState("loss_scale", next.getNewScale());
+  assignState("loss_scale.hysteresis", next.getNewHysteresis());
+  assignState("loss_scale.iteration", next.getNewIteration());
+  assignState("loss_scale.last_overflow", next.getNewLastOverflow());
+  addResult(
+      "loss_scale_exhausted", "same",
+      CastOp::create(builder, loc, next.getExhausted(), builder.getI64Type()));
+}
+
+LogicalResult StepBuilder::buildOptimizer() {
+  if (mayBeSkipped())
+    readStepNumber();
+  if (options.schedule) {
+    FailureOr<ScheduleAttr> schedule = getSchedule(loc, *options.schedule);
+    if (failed(schedule))
+      return failure();
+    inputs.lr = ScheduleOp::create(
+        builder, loc, scalarType(builder.getF32Type()), inputs.step, *schedule,
+        /*factor=*/APFloat(1.0));
+    addResult("lr", "same", inputs.lr);
+  }
+  if (options.momentumSchedule) {
+    FailureOr<ScheduleAttr> schedule =
+        getSchedule(loc, *options.momentumSchedule);
+    if (failed(schedule))
+      return failure();
+    inputs.momentum = ScheduleOp::create(
+        builder, loc, scalarType(builder.getF64Type()), inputs.step, *schedule,
+        /*factor=*/APFloat(1.0));
+  }
+  FailureOr<SmallVector<const ParameterGroup *>> groups =
+      matchGroups(loc, module, trained, options.groups);
+  if (failed(groups))
+    return failure();
+  buildUpdates(builder, trained, *groups, inputs, options);
+  if (mayBeSkipped())
+    buildScalingUpdate();
+  return success();
+}
+
+void StepBuilder::addGradientResults() {
+  for (const TrainedParameter &parameter : trained) {
+    zero::ParamOp param = parameter.param;
+    addResult(("grad." + param.getSymName()).str(), "mean", parameter.grad);
+  }
+}
+
+void StepBuilder::finish() {
+  Block &body = function.getBody().front();
+  body.getTerminator()->setOperands(results);
+  function.setFunctionType(
+      FunctionType::get(function.getContext(), function.getArgumentTypes(),
+                        llvm::to_vector(ValueRange(results).getTypes())));
+  function.setAllResultAttrs(resultAttrs);
+  eraseDeadOps(body);
+  function.setSymName("step");
+  module->setAttr("zero.optimizer", builder.getStringAttr(options.optimizer));
+}
+
+LogicalResult StepBuilder::build() {
+  FailureOr<Value> built = buildLoss(function, options);
+  if (failed(built) || failed(buildHyperparameters()))
+    return failure();
+  loss = *built;
+  addResult("loss", "mean", loss);
+  if (failed(differentiate()))
+    return failure();
+  castGradients();
+  SmallVector<Value> grads;
+  for (const TrainedParameter &parameter : trained)
+    grads.push_back(parameter.grad);
+  buildGradientFactor(SumSquaresOp::create(builder, loc, grads));
+  if (options.optimizer == "none")
+    addGradientResults();
+  else if (failed(buildOptimizer()))
+    return failure();
+  finish();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Entry
+//===----------------------------------------------------------------------===//
 
 /// The forward function of `module`, after the checks that the step needs.
 static FailureOr<func::FuncOp> findForward(ModuleOp module) {
@@ -45,138 +354,15 @@ static FailureOr<func::FuncOp> findForward(ModuleOp module) {
   return function;
 }
 
-/// Appends the hyperparameters to the arguments.
-static LogicalResult addHyperparameters(func::FuncOp function, Value &lr,
-                                        Value &step) {
-  OpBuilder builder(function.getContext());
-  unsigned index = function.getNumArguments();
-  Type lrType = RankedTensorType::get({}, builder.getF32Type());
-  Type stepType = RankedTensorType::get({}, builder.getI64Type());
-  if (failed(function.insertArgument(index, lrType,
-                                     attrs(builder, {{"zero.hyper", "lr"}}),
-                                     function.getLoc())) ||
-      failed(function.insertArgument(index + 1, stepType,
-                                     attrs(builder, {{"zero.hyper", "step"}}),
-                                     function.getLoc())))
-    return failure();
-  lr = function.getArgument(index);
-  step = function.getArgument(index + 1);
-  return success();
-}
-
-/// Builds the gradients by the trained parameters of `function`; a remark names
-/// the parameters that the loss does not depend on.
-static FailureOr<SmallVector<TrainedParameter>>
-differentiate(OpBuilder &builder, func::FuncOp function, Value loss) {
-  auto module = function->getParentOfType<ModuleOp>();
-  SmallVector<ReadParameter> parameters =
-      collectTrainedParameters(module, function);
-  SmallVector<Variable> variables;
-  for (const ReadParameter &parameter : parameters)
-    variables.push_back(parameter.reads);
-  FailureOr<SmallVector<Value>> grads =
-      buildGradients(builder, loss, variables);
-  if (failed(grads))
-    return failure();
-  SmallVector<TrainedParameter> trained;
-  for (auto [parameter, grad] : llvm::zip_equal(parameters, *grads)) {
-    if (grad)
-      trained.push_back({parameter.param, parameter.reads.front(), grad});
-    else
-      parameter.param.emitRemark()
-          << "parameter @" << parameter.param.getSymName()
-          << " is not updated: the loss does not depend on it";
-  }
-  if (trained.empty())
-    return function.emitError(
-        "the loss of @forward depends on no trained parameter");
-  return trained;
-}
-
-/// Replaces the results of `function`.
-static void setResults(func::FuncOp function, ArrayRef<Value> values,
-                       ArrayRef<DictionaryAttr> attributes) {
-  function.getBody().front().getTerminator()->setOperands(values);
-  SmallVector<Type> types;
-  for (Value value : values)
-    types.push_back(value.getType());
-  function.setFunctionType(FunctionType::get(
-      function.getContext(), function.getArgumentTypes(), types));
-  function.setAllResultAttrs(attributes);
-}
-
 LogicalResult mlir::train::buildTrainStep(ModuleOp module,
                                           const TrainStepOptions &options) {
   module.getContext()->loadDialect<TrainDialect>();
-  if (failed(verifyOptimizer(module.getLoc(), options)))
+  if (failed(verifyOptions(module.getLoc(), options)))
     return failure();
-  if (options.labels != "separate" && options.labels != "input")
-    return module.emitError() << "unknown labels " << options.labels
-                              << ", expected separate or input";
   FailureOr<func::FuncOp> function = findForward(module);
-  if (failed(function))
+  if (failed(function) || failed(convertPrecision(module, options.precision)))
     return failure();
-  FailureOr<Value> loss = buildLoss(*function, options);
-  Value lr, step;
-  if (failed(loss) || failed(addHyperparameters(*function, lr, step)))
+  if (failed(StepBuilder(*function, options).build()))
     return failure();
-
-  OpBuilder builder(function->getBody().front().getTerminator());
-  FailureOr<SmallVector<TrainedParameter>> trained =
-      differentiate(builder, *function, *loss);
-  if (failed(trained))
-    return failure();
-  SmallVector<Value> grads;
-  for (const TrainedParameter &parameter : *trained)
-    grads.push_back(parameter.grad);
-  Value norm = SumSquaresOp::create(builder, function->getLoc(), grads);
-
-  SmallVector<Value> results{*loss, norm};
-  SmallVector<DictionaryAttr> resultAttrs{
-      attrs(builder, {{"zero.output", "loss"}, {"zero.across", "mean"}}),
-      attrs(builder,
-            {{"zero.output", "grad_norm_sq"}, {"zero.across", "same"}})};
-  if (options.optimizer == "none") {
-    for (const TrainedParameter &parameter : *trained) {
-      zero::ParamOp param = parameter.param;
-      std::string name = ("grad." + param.getSymName()).str();
-      results.push_back(parameter.grad);
-      resultAttrs.push_back(
-          attrs(builder, {{"zero.output", name}, {"zero.across", "mean"}}));
-    }
-  } else {
-    buildUpdates(builder, *trained, lr, step, options);
-  }
-  setResults(*function, results, resultAttrs);
-  eraseDeadOps(function->getBody().front());
-  function->setSymName("step");
-  module->setAttr("zero.optimizer", builder.getStringAttr(options.optimizer));
-  return success();
+  return accumulateMicroBatches(module, options.microBatches);
 }
-
-namespace {
-struct TrainStepPass : train::impl::TrainStepPassBase<TrainStepPass> {
-  using TrainStepPassBase::TrainStepPassBase;
-
-  void runOnOperation() override {
-    TrainStepOptions step;
-    step.loss = loss;
-    step.optimizer = optimizer;
-    step.momentum = momentum;
-    step.dampening = dampening;
-    if (weightDecay >= 0.0)
-      step.weightDecay = weightDecay;
-    step.beta1 = beta1;
-    step.beta2 = beta2;
-    step.epsilon = epsilon;
-    step.nesterov = nesterov;
-    step.labels = labels;
-    step.ignoreIndex = ignoreIndex;
-    if (!labelsShape.empty())
-      step.labelsShape =
-          SmallVector<int64_t>(labelsShape.begin(), labelsShape.end());
-    if (failed(buildTrainStep(getOperation(), step)))
-      signalPassFailure();
-  }
-};
-} // namespace

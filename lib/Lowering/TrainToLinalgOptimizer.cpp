@@ -41,6 +41,67 @@ static Value getStep(OpBuilder &b, Location loc, Value step) {
 }
 
 //===----------------------------------------------------------------------===//
+// What every update may have
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The controls of one update, as scalars before its loop.
+struct UpdateControls {
+  template <typename OpTy>
+  UpdateControls(OpBuilder &b, OpTy op, Type compute) {
+    Location loc = op.getLoc();
+    if (op.getGradScale())
+      scale = convertScalar(b, loc, extractScalar(b, loc, op.getGradScale()),
+                            compute);
+    if (op.getSkip())
+      skip = extractScalar(b, loc, op.getSkip());
+    if (op.getCurrentMomentum())
+      momentum =
+          convertScalar(b, loc, extractScalar(b, loc, op.getCurrentMomentum()),
+                        b.getF64Type());
+    if (op.getClipValue())
+      clip = op.getClipValue()->convertToDouble();
+  }
+
+  /// The gradient that the update is computed from.
+  Value adjust(FloatMath m, Value grad) const;
+
+  /// The results in the types of the elements that they replace, which they
+  /// are where the update is skipped.
+  SmallVector<Value> finish(FloatMath m, ArrayRef<Value> results,
+                            ValueRange replaced) const;
+
+  Value scale;    ///< in the compute type, or null
+  Value skip;     ///< i1, or null
+  Value momentum; ///< in f64, or null
+  std::optional<double> clip;
+};
+} // namespace
+
+Value UpdateControls::adjust(FloatMath m, Value grad) const {
+  if (scale)
+    grad = m.mul(grad, scale);
+  if (!clip)
+    return grad;
+  Value least = m.constant(grad.getType(), -*clip);
+  Value most = m.constant(grad.getType(), *clip);
+  return minScalar(m.b, m.loc, maxScalar(m.b, m.loc, grad, least), most);
+}
+
+SmallVector<Value> UpdateControls::finish(FloatMath m, ArrayRef<Value> results,
+                                          ValueRange replaced) const {
+  SmallVector<Value> finished;
+  for (auto [result, old] : llvm::zip_equal(results, replaced)) {
+    Value value = m.cast(result, old.getType());
+    // A select, since the gradient of a skipped step is rarely a number.
+    finished.push_back(
+        skip ? Value(arith::SelectOp::create(m.b, m.loc, skip, old, value))
+             : value);
+  }
+  return finished;
+}
+
+//===----------------------------------------------------------------------===//
 // SGD
 //===----------------------------------------------------------------------===//
 
@@ -65,7 +126,11 @@ static SmallVector<Value> lowerSgd(OpBuilder &b, train::SgdOp op) {
   Type element = getTensorType(op.getParam()).getElementType();
   Type compute = getComputeType(element);
   double decay = op.getWeightDecay().convertToDouble();
-  double momentum = op.getMomentum().convertToDouble();
+  UpdateControls controls(b, op, compute);
+  Value momentum =
+      controls.momentum
+          ? convertScalar(b, loc, controls.momentum, compute)
+          : constantScalar(b, loc, compute, op.getMomentum().convertToDouble());
   Value rate = convertScalar(
       b, loc, FloatMath{b, loc}.neg(getRate(b, loc, op.getLr())), compute);
   Value weight = getGradientWeight(b, op, compute);
@@ -77,7 +142,7 @@ static SmallVector<Value> lowerSgd(OpBuilder &b, train::SgdOp op) {
       [&](OpBuilder &n, Location at, ValueRange args) {
         FloatMath m{n, at};
         SmallVector<Value> e = widen(m, args, compute);
-        Value grad = e[0], param = e[1], buffer;
+        Value grad = controls.adjust(m, e[0]), param = e[1], buffer;
         if (decay != 0)
           grad = m.add(grad, m.mul(param, decay));
         if (inits.size() == 2) {
@@ -85,12 +150,10 @@ static SmallVector<Value> lowerSgd(OpBuilder &b, train::SgdOp op) {
           grad =
               op.getNesterov() ? m.add(grad, m.mul(buffer, momentum)) : buffer;
         }
-        param = m.add(param, m.mul(grad, rate));
-        SmallVector<Value> results = {m.cast(param, element)};
+        SmallVector<Value> results = {m.add(param, m.mul(grad, rate))};
         if (buffer)
-          results.push_back(m.cast(
-              buffer, getTensorType(op.getMomentumBuffer()).getElementType()));
-        return results;
+          results.push_back(buffer);
+        return controls.finish(m, results, args.drop_front());
       },
       /*readsInits=*/true);
 }
@@ -104,34 +167,50 @@ namespace {
 struct AdamNumbers {
   Value shrink;   ///< AdamW: 1 - lr * weight decay
   Value stepSize; ///< -lr / (1 - beta1^step)
-  Value root;     ///< sqrt(1 - beta2^step)
+  Value root;     ///< sqrt(1 - beta2^step), or null without bias correction
+  Value weight;   ///< 1 - beta1
+  Value rest;     ///< beta1
+  Value light;    ///< whether weight < 1/2
 };
 } // namespace
 
 template <typename OpTy>
-static AdamNumbers getAdamNumbers(OpBuilder &b, OpTy op, Type compute) {
+static AdamNumbers getAdamNumbers(OpBuilder &b, OpTy op, Value beta1,
+                                  Type compute) {
   Location loc = op.getLoc();
   FloatMath m{b, loc};
   Value rate = getRate(b, loc, op.getLr());
-  Value step = getStep(b, loc, op.getStep());
-  auto correction = [&](const APFloat &beta) {
-    Value base = m.constant(b.getF64Type(), beta.convertToDouble());
-    return m.subFrom(1, math::PowFOp::create(b, loc, base, step));
-  };
-  Value shrink =
-      m.subFrom(1, m.mul(rate, op.getWeightDecay().convertToDouble()));
-  Value stepSize = m.div(rate, correction(op.getBeta1()));
-  Value root = m.sqrt(correction(op.getBeta2()));
-  return {m.cast(shrink, compute), m.cast(m.neg(stepSize), compute),
-          m.cast(root, compute)};
+  AdamNumbers numbers;
+  numbers.shrink =
+      m.cast(m.subFrom(1, m.mul(rate, op.getWeightDecay().convertToDouble())),
+             compute);
+  Value stepSize = rate;
+  if (!op.getNoBiasCorrection()) {
+    Value step = getStep(b, loc, op.getStep());
+    auto correction = [&](Value beta) {
+      return m.subFrom(1, math::PowFOp::create(b, loc, beta, step));
+    };
+    Value beta2 = m.constant(b.getF64Type(), op.getBeta2().convertToDouble());
+    stepSize = m.div(rate, correction(beta1));
+    numbers.root = m.cast(m.sqrt(correction(beta2)), compute);
+  }
+  numbers.stepSize = m.cast(m.neg(stepSize), compute);
+  Value weight = m.subFrom(1, beta1);
+  numbers.light =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, weight,
+                            m.constant(weight.getType(), 0.5));
+  numbers.weight = m.cast(weight, compute);
+  numbers.rest = m.cast(m.subFrom(1, weight), compute);
+  return numbers;
 }
 
-/// torch.lerp(start, end, weight): the form that is exact at the nearer end.
-static Value lerp(FloatMath m, Value start, Value end, double weight) {
+/// torch.lerp(start, end, 1 - beta1): the form that is exact at the nearer end.
+static Value lerp(FloatMath m, Value start, Value end,
+                  const AdamNumbers &numbers) {
   Value distance = m.sub(end, start);
-  if (weight < 0.5)
-    return m.add(start, m.mul(distance, weight));
-  return m.sub(end, m.mul(distance, 1 - weight));
+  Value light = m.add(start, m.mul(distance, numbers.weight));
+  Value heavy = m.sub(end, m.mul(distance, numbers.rest));
+  return arith::SelectOp::create(m.b, m.loc, numbers.light, light, heavy);
 }
 
 template <typename OpTy>
@@ -140,8 +219,12 @@ static SmallVector<Value> lowerAdam(OpBuilder &b, OpTy op) {
   Location loc = op.getLoc();
   SmallVector<Value> inits = {op.getParam(), op.getExpAvg(), op.getExpAvgSq()};
   Type compute = getComputeType(getTensorType(op.getParam()).getElementType());
-  AdamNumbers numbers = getAdamNumbers(b, op, compute);
-  double beta1 = op.getBeta1().convertToDouble();
+  UpdateControls controls(b, op, compute);
+  Value beta1 = controls.momentum
+                    ? controls.momentum
+                    : constantScalar(b, loc, b.getF64Type(),
+                                     op.getBeta1().convertToDouble());
+  AdamNumbers numbers = getAdamNumbers(b, op, beta1, compute);
   double beta2 = op.getBeta2().convertToDouble();
   double epsilon = op.getEpsilon().convertToDouble();
   double decay = op.getWeightDecay().convertToDouble();
@@ -150,21 +233,21 @@ static SmallVector<Value> lowerAdam(OpBuilder &b, OpTy op) {
       [&](OpBuilder &n, Location at, ValueRange args) {
         FloatMath m{n, at};
         SmallVector<Value> e = widen(m, args, compute);
-        Value grad = e[0], param = e[1];
+        Value grad = controls.adjust(m, e[0]), param = e[1];
         if (decoupled && decay != 0)
           param = m.mul(param, numbers.shrink);
         if (!decoupled && decay != 0)
           grad = m.add(grad, m.mul(param, decay));
-        Value average = lerp(m, e[2], grad, 1 - beta1);
+        Value average = lerp(m, e[2], grad, numbers);
         Value square = m.mul(m.mul(grad, 1 - beta2), grad);
         Value variance = m.add(m.mul(e[3], beta2), square);
-        Value denominator =
-            m.add(m.div(m.sqrt(variance), numbers.root), epsilon);
+        Value denominator = m.sqrt(variance);
+        if (numbers.root)
+          denominator = m.div(denominator, numbers.root);
+        denominator = m.add(denominator, epsilon);
         Value change = m.div(m.mul(average, numbers.stepSize), denominator);
-        SmallVector<Value> results = {m.add(param, change), average, variance};
-        for (auto [result, init] : llvm::zip_equal(results, inits))
-          result = m.cast(result, getTensorType(init).getElementType());
-        return results;
+        return controls.finish(m, {m.add(param, change), average, variance},
+                               args.drop_front());
       },
       /*readsInits=*/true);
 }

@@ -36,8 +36,12 @@ using Variable = SmallVector<Value>;
 /// Returns one gradient per variable, of its type, null where the loss does not
 /// depend on it. Fails with an error that names the operation where a gradient
 /// would have to pass through one without a derivative.
+///
+/// `seed`, of the type of the loss, is the gradient by the loss itself;
+/// null: 1.
 FailureOr<SmallVector<Value>> buildGradients(OpBuilder &builder, Value loss,
-                                             ArrayRef<Variable> variables);
+                                             ArrayRef<Variable> variables,
+                                             Value seed = {});
 
 /// A parameter that a function reads, with the reads.
 struct ReadParameter {

@@ -62,6 +62,52 @@ def TrainAutodiffPass : Pass<"train-autodiff", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::train::TrainDialect"];
 }
 
+def TrainPrecisionPass : Pass<"train-precision", "::mlir::ModuleOp"> {
+  let summary = "compute the forward function in bf16 or f16";
+  let description = [{
+    Retypes `@forward`, before `train-step` builds the rest from it: f32
+    parameters, constants and activations become `type`, so that gathers and
+    gradients have it too. The rules:
+
+    - A float input stays what its file has and is cast where it is used; a
+      float output is cast back to the type it had.
+    - A buffer (running statistics) stays f32, and so does what is computed from
+      it for its own update; elsewhere it is cast.
+    - Statistics and losses that operations give in f32 stay f32; an elementwise
+      operation on an f32 value computes in f32, a matrix product or convolution
+      in `type`.
+    - Integers, booleans and f64 stay as they are.
+
+    `train-step` then gives every trained parameter that is narrower than f32 an
+    f32 master, which the optimizer updates; frozen parameters have none.
+
+    ```mlir
+    zero.param @w : tensor<10x64xf32> init("w.safetensors")
+    func.func @forward(%x: tensor<8x64xf32> {zero.input = "x"})
+        -> (tensor<8x10xf32> {zero.output = "logits"}) {
+      %w = zero.read @w : tensor<10x64xf32>
+      %y = train.matmul %x, %w {transpose_b} : ...
+      return %y : tensor<8x10xf32>
+    }
+    // train-precision{type=bf16}
+    zero.param @w : tensor<10x64xbf16> init("w.safetensors")
+    func.func @forward(%x: tensor<8x64xf32> {zero.input = "x"})
+        -> (tensor<8x10xf32> {zero.output = "logits"}) {
+      %x16 = train.cast %x : tensor<8x64xf32> to tensor<8x64xbf16>
+      %w = zero.read @w : tensor<10x64xbf16>
+      %y16 = train.matmul %x16, %w {transpose_b} : ...
+      %y = train.cast %y16 : tensor<8x10xbf16> to tensor<8x10xf32>
+      return %y : tensor<8x10xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"type", "type", "std::string", "\"bf16\"",
+           "bf16 or f16; f32 changes nothing">
+  ];
+  let dependentDialects = ["::mlir::train::TrainDialect"];
+}
+
 def TrainStepPass : Pass<"train-step", "::mlir::ModuleOp"> {
   let summary = "turn the forward function into a training step";
   let description = [{
@@ -84,6 +130,31 @@ def TrainStepPass : Pass<"train-step", "::mlir::ModuleOp"> {
       names those that it does not depend on. Assignments that the forward pass
       has (running statistics) stay where they are.
     - The module's attribute `zero.optimizer` names the optimizer.
+    - A trained parameter narrower than f32 gets a state `NAME.master` in f32,
+      which is updated in its place; the parameter is assigned its rounded value.
+      Gradients are cast to `reduce-type` first.
+
+    Options beyond the plain step, each of which is ordinary IR (the ops of
+    "Accumulation, loss scaling and schedules" in the train dialect):
+
+    - `clip-norm`: `train.gradient_factor` makes one factor from the sum of
+      squares, and each update takes it as `scale`. `clip-value`: an attribute
+      of each update.
+    - `loss-scale`: the backward pass starts from the scale, the factor divides
+      by it, updates `skip` a step that overflowed, and `dynamic` keeps DeepSpeed's
+      state in `@loss_scale`, `@loss_scale.hysteresis`, `@loss_scale.iteration`
+      and `@loss_scale.last_overflow`. `skip-non-finite` skips without scaling.
+      A step that may be skipped counts itself in `@optimizer_step` and has no
+      `%step` argument.
+    - `no-decay` and `groups`: other weight decay and learning rates by name. A
+      pattern that matches no parameter is named by a remark.
+    - `schedule`: `train.schedule` in place of the `%lr` argument;
+      `momentum-schedule` in place of sgd's momentum or Adam's beta1.
+    - `micro-batches`: the step accumulates gradients; see `train-accumulate`.
+
+    Further results then: `grad_norm` in place of `grad_norm_sq` (before
+    clipping, without the loss scale) and `grad_norm_clipped`, `lr`,
+    `loss_scale` (that this step used), `overflow` and `loss_scale_exhausted`.
 
     ```mlir
     zero.param @w : tensor<10x64xf32>
@@ -116,6 +187,20 @@ def TrainStepPass : Pass<"train-step", "::mlir::ModuleOp"> {
       return %loss, %n : tensor<f32>, tensor<f64>
     }
     ```
+
+    The update of a bf16 parameter with `clip-norm=1 schedule=constant:lr=0.1`:
+
+    ```mlir
+    %lr = train.schedule %step #train.schedule<"constant", {lr = 1.0e-01 : f64}> : tensor<i64> -> tensor<f32>
+    %g = train.cast %dw : tensor<10x64xbf16> to tensor<10x64xf32>
+    %n = train.sum_squares %g : (tensor<10x64xf32>) -> tensor<f64>
+    %factor, %norm, %overflow = train.gradient_factor %n {max_norm = 1.0 : f64} : ...
+    %m = zero.read @w.master : tensor<10x64xf32>
+    %m1 = train.sgd %m, %g, %lr scale %factor : ...
+    zero.assign @w.master, %m1 : tensor<10x64xf32>
+    %w1 = train.cast %m1 : tensor<10x64xf32> to tensor<10x64xbf16>
+    zero.assign @w, %w1 : tensor<10x64xbf16>
+    ```
   }];
   let options = [
     Option<"loss", "loss", "std::string", "\"cross-entropy\"",
@@ -142,8 +227,95 @@ def TrainStepPass : Pass<"train-step", "::mlir::ModuleOp"> {
            "The label that does not count">,
     ListOption<"labelsShape", "labels-shape", "int64_t",
            "cross-entropy: the labels' shape, which tells the class axis; by "
-           "default the class axis is the last one">
+           "default the class axis is the last one">,
+    Option<"noBiasCorrection", "no-bias-correction", "bool", "false",
+           "adam, adamw: leave out the bias corrections">,
+    Option<"precision", "precision", "std::string", "\"f32\"",
+           "f32, bf16 or f16: run train-precision first">,
+    Option<"reduceType", "reduce-type", "std::string", "\"f32\"",
+           "f32, bf16 or f16: the type that gradients are reduced in">,
+    Option<"lossScale", "loss-scale", "std::string", "\"\"",
+           "dynamic, or a number; by default the loss is not scaled">,
+    Option<"initialScale", "initial-scale", "double", "65536.0",
+           "loss-scale=dynamic: the scale of the first step">,
+    Option<"lossScaleWindow", "loss-scale-window", "int64_t", "1000",
+           "loss-scale=dynamic: steps without overflow until it grows">,
+    Option<"hysteresis", "loss-scale-hysteresis", "int64_t", "2",
+           "loss-scale=dynamic: overflows until it shrinks">,
+    Option<"consecutiveHysteresis", "consecutive-hysteresis", "bool", "false",
+           "loss-scale=dynamic: these overflows have to follow each other">,
+    Option<"minScale", "min-scale", "double", "1.0",
+           "loss-scale=dynamic: the least scale">,
+    Option<"skipNonFinite", "skip-non-finite", "bool", "false",
+           "Change nothing in a step whose gradients are not finite">,
+    Option<"microBatches", "micro-batches", "int64_t", "1",
+           "Micro-batches of a step, whose gradients are averaged">,
+    Option<"clipNorm", "clip-norm", "double", "0.0",
+           "Largest norm of all gradients together; 0: any">,
+    Option<"clipValue", "clip-value", "double", "0.0",
+           "Largest magnitude of a gradient's element; 0: any">,
+    ListOption<"noDecay", "no-decay", "std::string",
+           "Parameters without weight decay: globs, or auto for those of at most "
+           "one dimension">,
+    ListOption<"groups", "groups", "std::string",
+           "GLOB:weight-decay=W:lr-factor=F; the first group that matches holds, "
+           "no-decay after them">,
+    Option<"schedule", "schedule", "std::string", "\"\"",
+           "KIND:NUMBER=VALUE:...: the learning rate as a #train.schedule">,
+    Option<"momentumSchedule", "momentum-schedule", "std::string", "\"\"",
+           "KIND:NUMBER=VALUE:...: sgd's momentum or Adam's beta1">
   ];
+  let dependentDialects = ["::mlir::train::TrainDialect"];
+}
+
+def TrainAccumulatePass : Pass<"train-accumulate", "::mlir::ModuleOp"> {
+  let summary = "split a step into micro-batches whose gradients are added up";
+  let description = [{
+    Makes a step of `steps` micro-batches of a step of one. `@accumulate`, a copy
+    of the forward and backward pass, runs for all micro-batches but the last and
+    adds its gradients to `accumulator` states; `@step` runs once, for the last
+    one, and updates with the sums, which it then sets to zero. Buffers (running
+    statistics) are updated in every micro-batch. The `loss` of the step is the
+    mean over its micro-batches. Accumulators are f32, or f64 for gradients that
+    are.
+
+    Gradients are divided by the number of micro-batches where the backward pass
+    begins, by the `train.loss_seed` of the step, so their sums are averages.
+
+    ```mlir
+    func.func @step(%x: ..., %lr: tensor<f32> {zero.hyper = "lr"}) -> (tensor<f32> {zero.output = "loss"}) {
+      ...
+      %seed = train.loss_seed : () -> tensor<f32>
+      %dw = train.matmul ...
+      %n = train.sgd %w, %dw, %lr
+      zero.assign @w, %n
+      return %loss
+    }
+    // train-accumulate{steps=4}
+    zero.state @w.grad of @w : tensor<10x4xf32> zeros accumulator
+    zero.state @loss_sum : tensor<f32> zeros accumulator
+    func.func @accumulate(%x: ...) {
+      ...
+      %seed = train.loss_seed {micro_batches = 4 : i64} : () -> tensor<f32>
+      %dw = train.matmul ...
+      %g = zero.read @w.grad : tensor<10x4xf32>
+      %sum = train.accumulate %g, %dw
+      zero.assign @w.grad, %sum
+      ...
+    }
+    func.func @step(%x: ..., %lr: ...) -> (tensor<f32> {zero.output = "loss"}) {
+      ...
+      %sum = train.accumulate %g, %dw
+      %n = train.sgd %w, %sum, %lr
+      zero.assign @w, %n
+      zero.assign @w.grad, %zeros
+      %mean = train.div %losses, %four
+      return %mean
+    }
+    ```
+  }];
+  let options = [
+    Option<"steps", "steps", "int64_t", "1", "Micro-batches of a step">];
   let dependentDialects = ["::mlir::train::TrainDialect"];
 }
 

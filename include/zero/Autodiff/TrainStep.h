@@ -23,7 +23,8 @@
 
 namespace mlir::train {
 
-/// A learning-rate schedule: its kind and numbers as `#train.schedule` has them.
+/// A learning-rate schedule: its kind and numbers as `#train.schedule` has
+/// them.
 struct LearningRateSchedule {
   /// For instance "WarmupLR" or "cosine"; see `#train.schedule`.
   std::string kind;
@@ -114,22 +115,63 @@ struct TrainStepOptions {
 FailureOr<Value> buildLoss(func::FuncOp function,
                            const TrainStepOptions &options);
 
+/// Retypes `@forward` of `module` to compute in `type`; see the pass
+/// `train-precision`. Fails with an error that names an operation whose result
+/// types cannot be inferred.
+LogicalResult convertPrecision(ModuleOp module, FloatKind type);
+
+/// The element type that `kind` stands for.
+FloatType getFloatType(MLIRContext *context, FloatKind kind);
+
+/// "f32", "bf16" or "f16" (or "fp16").
+std::optional<FloatKind> parseFloatKind(StringRef text);
+
+/// The attribute of a schedule; fails with an error at `loc` where its kind or
+/// numbers are not those of `#train.schedule`.
+FailureOr<ScheduleAttr> getSchedule(Location loc,
+                                    const LearningRateSchedule &schedule);
+
 /// A parameter and the gradient by it.
 struct TrainedParameter {
   zero::ParamOp param;
   Value value, grad;
 };
 
-/// Fails with an error at `loc` where options of the optimizer do not make
-/// sense.
-LogicalResult verifyOptimizer(Location loc, const TrainStepOptions &options);
+/// Values of a step that its updates share; what is absent is null.
+struct UpdateInputs {
+  Value lr, step;
+  /// What gradients are multiplied by, and whether nothing changes.
+  Value gradScale, skip;
+  /// In place of sgd's momentum or Adam's beta1.
+  Value momentum;
+};
 
-/// Adds the updates of `parameters` and their state symbols.
+/// Fails with an error at `loc` where options do not make sense, alone or
+/// together.
+LogicalResult verifyOptions(Location loc, const TrainStepOptions &options);
+
+/// For each of `parameters` its group among `groups`, or null. Warns at `loc`
+/// of each pattern that matches no trained parameter of `module`; fails with an
+/// error where a pattern is no glob.
+FailureOr<SmallVector<const ParameterGroup *>>
+matchGroups(Location loc, ModuleOp module,
+            ArrayRef<TrainedParameter> parameters,
+            ArrayRef<ParameterGroup> groups);
+
+/// Adds the updates of `parameters`, each in its group or none, and their state
+/// symbols: f32 masters and what the optimizer keeps.
 void buildUpdates(OpBuilder &builder, ArrayRef<TrainedParameter> parameters,
-                  Value lr, Value step, const TrainStepOptions &options);
+                  ArrayRef<const ParameterGroup *> groups,
+                  const UpdateInputs &inputs, const TrainStepOptions &options);
 
 /// Turns `@forward` of `module` into `@step`; see the pass `train-step`.
 LogicalResult buildTrainStep(ModuleOp module, const TrainStepOptions &options);
+
+/// Splits `@step` of `module`, whose seed is a `train.loss_seed`, into
+/// `@accumulate` for all micro-batches but the last and `@step`; the module
+/// gets `zero.micro_batches`. What the pass train-accumulate does. Nothing for
+/// one micro-batch.
+LogicalResult accumulateMicroBatches(ModuleOp module, int64_t microBatches);
 
 } // namespace mlir::train
 
