@@ -340,6 +340,8 @@ ConfigEntry &ConfigReader::entry(StringRef path) {
 void ConfigReader::say(StringRef path, ConfigVerdict verdict,
                        const Twine &becomes) {
   ConfigEntry &row = entry(path);
+  if (row.verdict == ConfigVerdict::Refused)
+    return; // the first reason is the best
   row.becomes = becomes.str();
   row.verdict = verdict;
 }
@@ -352,7 +354,8 @@ void ConfigReader::sayAndNote(StringRef path, ConfigVerdict verdict,
                               const Twine &becomes) {
   std::string text = becomes.str();
   say(path, verdict, text);
-  note(entry(path).path, text);
+  if (entry(path).verdict == verdict)
+    note(entry(path).path, text);
 }
 
 void ConfigReader::missing(StringRef path, StringRef flag) {

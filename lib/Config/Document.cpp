@@ -121,10 +121,10 @@ std::string Parser::found() const {
     return "the end of the file";
   StringRef word = text.substr(at).take_while(
       [](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; });
-  std::string shown;
-  llvm::raw_string_ostream os(shown);
-  llvm::printEscapedString(
-      word.empty() ? text.substr(at, 1) : word.take_front(30), os);
+  if (word.empty() && !llvm::isPrint(text[at]))
+    return "byte " + std::to_string(static_cast<unsigned char>(text[at]));
+  std::string shown =
+      word.empty() ? text.substr(at, 1).str() : word.take_front(30).str();
   return "'" + shown + "'";
 }
 

@@ -173,7 +173,14 @@ void ConfigReader::describeBatches(bool overridden) {
     say(kSteps, Verdict::Used,
         flags.accumulate ? show(*settings.accumulate) + ", from --accumulate"
                          : "--accumulate " + show(*settings.accumulate));
-  if (isAuto(kTrain))
+  if (!isAuto(kTrain))
+    return;
+  if (settings.batch && settings.ranks)
+    say(kTrain, Verdict::Used,
+        Twine(*settings.batch) + " x " +
+            Twine(settings.accumulate.value_or(1)) + " x " +
+            Twine(*settings.ranks) + " ranks");
+  else
     say(kTrain, Verdict::Used, "micro-batch x accumulation x ranks");
 }
 

@@ -44,9 +44,10 @@ void ConfigReader::resolvePrecision() {
   StringRef check = "bf16.check_grad_overflow";
   if (bf16 && holds) {
     settings.skipNonFinite = boolean(check).value_or(true);
-    if (!value(check))
-      say(check, Verdict::Used,
-          "absent: a step whose gradients are not finite changes nothing");
+    say(check, Verdict::Used,
+        Twine(value(check) ? "" : "absent: ") +
+            "a step whose gradients are not finite changes " +
+            (*settings.skipNonFinite ? "nothing" : "parameters all the same"));
   }
   if (fp16 && holds)
     resolveLossScale();
@@ -80,6 +81,8 @@ void ConfigReader::resolveReduceType(StringRef precision) {
 void ConfigReader::resolveLossScale() {
   takeKey("fp16.loss_scale", settings.lossScale, number("fp16.loss_scale"),
           "--loss-scale", std::optional<double>(0));
+  if (settings.lossScale == 0.0 && value("fp16.loss_scale"))
+    say("fp16.loss_scale", Verdict::Used, "--loss-scale dynamic");
   if (settings.lossScale.value_or(0) > 0) {
     for (const char *key : {"fp16.initial_scale_power", "fp16.hysteresis",
                             "fp16.loss_scale_window", "fp16.min_loss_scale",

@@ -1,0 +1,838 @@
+//===- DeepSpeedTest.cpp - Tests of what becomes of keys ------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Settings, refusals and notes, one rule a test.
+//
+//===----------------------------------------------------------------------===//
+
+#include "zero/Config/DeepSpeed.h"
+
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <gtest/gtest.h>
+
+using namespace mlir::zero;
+
+namespace {
+
+/// The meaning of a config whose quotes are single ones.
+ConfigResult read(std::string text, const ConfigQuestion &question = {}) {
+  for (char &c : text)
+    c = c == '\'' ? '"' : c;
+  llvm::Expected<ConfigResult> result = readDeepSpeedConfig(text, question);
+  if (result)
+    return *result;
+  ADD_FAILURE() << llvm::toString(result.takeError());
+  return {};
+}
+
+ConfigQuestion onRanks(int64_t ranks) {
+  ConfigQuestion question;
+  question.flags.ranks = ranks;
+  return question;
+}
+
+/// The refusals of a config, one a line.
+std::string refusals(const std::string &text,
+                     const ConfigQuestion &question = {}) {
+  std::string lines;
+  for (const std::string &line : read(text, question).refusals())
+    lines += (lines.empty() ? "" : "\n") + line;
+  return lines;
+}
+
+/// What became of a key.
+std::string fate(const ConfigResult &result, const std::string &path) {
+  for (const ConfigEntry &entry : result.entries)
+    if (entry.path == path)
+      return (verdictName(entry.verdict) + ": " + entry.becomes).str();
+  return "no such entry";
+}
+
+bool hasNote(const ConfigResult &result, const std::string &note) {
+  for (const std::string &line : result.notes)
+    if (line == note)
+      return true;
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// The table
+//===----------------------------------------------------------------------===//
+
+TEST(KeyTable, IsConsistent) {
+  llvm::StringSet<> names, sections;
+  for (const ConfigKey &key : deepSpeedKeys()) {
+    llvm::StringRef path = key.path;
+    EXPECT_TRUE(names.insert(path).second) << key.path << " stands twice";
+    if (key.type == ConfigType::Section)
+      sections.insert(path);
+    if (path.contains('.'))
+      EXPECT_TRUE(sections.count(path.rsplit('.').first)) << key.path;
+    EXPECT_TRUE(*key.note) << key.path;
+    EXPECT_LE(key.min, key.max) << key.path;
+    EXPECT_EQ(llvm::StringRef(key.note).find('\n'), llvm::StringRef::npos);
+  }
+  EXPECT_GT(names.size(), 200u);
+}
+
+/// Every default that DeepSpeed documents is accepted.
+TEST(KeyTable, DefaultsAreAccepted) {
+  for (const ConfigKey &key : deepSpeedKeys()) {
+    llvm::StringRef path = key.path, value = key.defaultValue;
+    if (value.empty() || value == "[...]" || key.type == ConfigType::Section)
+      continue;
+    std::string text = value.str();
+    // Parameters need a type: below. Accumulation alone says no batch.
+    if (path.starts_with("optimizer.") || path.starts_with("scheduler.") ||
+        path == "gradient_accumulation_steps")
+      continue;
+    while (!path.empty()) {
+      auto [section, name] = path.rsplit('.');
+      if (name.empty())
+        std::swap(section, name);
+      text = "{'" + name.str() + "': " + text + "}";
+      path = section;
+    }
+    EXPECT_EQ(refusals(text), "") << text;
+  }
+}
+
+TEST(KeyTable, DefaultsOfParametersAreAccepted) {
+  for (const ConfigKey &key : deepSpeedKeys()) {
+    llvm::StringRef path = key.path, kinds = key.kinds;
+    if (kinds.empty() || !*key.defaultValue)
+      continue;
+    std::string type = kinds.split('|').first.str();
+    std::string section = path.split('.').first.str();
+    std::string needed;
+    if (type == "OneCycle")
+      needed = ", 'cycle_min_lr': 0.1, 'cycle_max_lr': 1";
+    if (type == "WarmupCosineLR")
+      needed = ", 'total_num_steps': 10";
+    EXPECT_EQ(refusals("{'" + section + "': {'type': '" + type +
+                       "', 'params': {'" + path.rsplit('.').second.str() +
+                       "': " + key.defaultValue + needed + "}}}"),
+              "")
+        << key.path;
+  }
+}
+
+TEST(KeyTable, PrintsAsMarkdown) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  printKeyTable(os);
+  EXPECT_NE(text.find("| `zero_optimization.stage` | a whole number from 0 to "
+                      "3 | `0` | used | --zero-stage |\n"),
+            text.npos);
+  EXPECT_NE(text.find("`zero_optimization.stage3_max_live_parameters`, "
+                      "`max_live_parameters`"),
+            text.npos);
+  EXPECT_NE(text.find("refused unless false"), text.npos);
+  EXPECT_NE(text.find("refused if on"), text.npos);
+}
+
+//===----------------------------------------------------------------------===//
+// Names, types, ranges
+//===----------------------------------------------------------------------===//
+
+TEST(DeepSpeed, UnknownKeys) {
+  const std::pair<const char *, const char *> cases[] = {
+      {"{'gradient_cliping': 1}",
+       "gradient_cliping: unknown key; did you mean 'gradient_clipping'?"},
+      {"{'zero_optimisation': {}}",
+       "zero_optimisation: unknown key; did you mean 'zero_optimization'?"},
+      {"{'zero_optimization': {'stag': 1}}",
+       "zero_optimization.stag: unknown key; did you mean 'stage'?"},
+      {"{'zero_optimization': {'Stage': 1}}",
+       "zero_optimization.Stage: unknown key; did you mean 'stage'?"},
+      {"{'zero_optimization': {'offload_param': {'divice': 'cpu'}}}",
+       "zero_optimization.offload_param.divice: unknown key; did you mean "
+       "'device'?"},
+      {"{'fp16': {'enabled': true, 'hystersis': 2}}",
+       "fp16.hystersis: unknown key; did you mean 'hysteresis'?"},
+      {"{'fp16': {'hystersis': 2}}", // also where the section is off
+       "fp16.hystersis: unknown key; did you mean 'hysteresis'?"},
+      {"{'optimizer': {'type': 'Adam', 'params': {'weight_deacy': 0}}}",
+       "optimizer.params.weight_deacy: unknown key; did you mean "
+       "'weight_decay'?"},
+      {"{'overlap_comm': true}",
+       "overlap_comm: unknown key; it belongs in 'zero_optimization'"},
+      {"{'zero_optimization': {'gradient_clipping': 1}}",
+       "zero_optimization.gradient_clipping: unknown key; it belongs at the "
+       "top level"},
+      {"{'quantum_mode': 1}", "quantum_mode: unknown key"},
+      {"{'a\\nb\\u0007': 1}", "a\\x0Ab\\x07: unknown key"},
+  };
+  for (const auto &[text, message] : cases)
+    EXPECT_EQ(refusals(text), message);
+}
+
+TEST(DeepSpeed, CommentsAreNoKeys) {
+  EXPECT_EQ(refusals("{'_comment': [{}], 'fp16': {'_x': 1}, '_': {'a': {}}}"),
+            "");
+}
+
+TEST(DeepSpeed, TypesAndRanges) {
+  const std::pair<const char *, const char *> cases[] = {
+      {"{'zero_optimization': {'stage': 4}}",
+       "zero_optimization.stage: found 4; expected a whole number from 0 to 3"},
+      {"{'zero_optimization': {'stage': 'three'}}",
+       "zero_optimization.stage: found \"three\"; expected a whole number from "
+       "0 to 3"},
+      {"{'zero_optimization': {'stage': '3'}}",
+       "zero_optimization.stage: found \"3\"; expected a whole number from 0 "
+       "to 3, without quotes"},
+      {"{'zero_optimization': {'reduce_bucket_size': 0.5}}",
+       "zero_optimization.reduce_bucket_size: found 0.5; expected a whole "
+       "number of at least 0"},
+      {"{'zero_optimization': {'reduce_bucket_size': -1}}",
+       "zero_optimization.reduce_bucket_size: found -1; expected a whole "
+       "number of at least 0"},
+      {"{'zero_optimization': {'overlap_comm': 'true'}}",
+       "zero_optimization.overlap_comm: found \"true\"; expected true or "
+       "false, without quotes"},
+      {"{'zero_optimization': {'overlap_comm': 1}}",
+       "zero_optimization.overlap_comm: found 1; expected true or false"},
+      {"{'zero_optimization': 3}",
+       "zero_optimization: found 3; expected an object"},
+      {"{'fp16': true}", "fp16: found true; expected an object"},
+      {"{'fp16': 'auto'}", "fp16: found \"auto\"; expected an object"},
+      {"{'gradient_clipping': [1]}",
+       "gradient_clipping: found [1]; expected a number of at least 0"},
+      {"{'gradient_clipping': -1}",
+       "gradient_clipping: found -1; expected a number of at least 0"},
+      {"{'train_batch_size': 0}",
+       "train_batch_size: found 0; expected a whole number of at least 1"},
+      {"{'optimizer': {'type': 'Adam', 'params': {'betas': [0.9]}}}",
+       "optimizer.params.betas: found [0.9]; expected a list of two numbers "
+       "from 0 to 1"},
+      {"{'optimizer': {'type': 'Adam', 'params': {'betas': [0.9, 2]}}}",
+       "optimizer.params.betas: found [0.9, 2]; expected a list of two numbers "
+       "from 0 to 1"},
+      {"{'communication_data_type': 'int8'}",
+       "communication_data_type: found \"int8\"; expected \"fp32\", \"fp16\" "
+       "or \"bf16\""},
+      {"{'zero_optimization': {'stage': 3, 'offload_param': {'device': "
+       "'disk'}}}",
+       "zero_optimization.offload_param.device: found \"disk\"; expected "
+       "\"none\", \"cpu\" or \"nvme\""},
+      {"{'log_level': 3}", "log_level: found 3; expected a text"},
+      {"{'compile': {'passes': 'z3'}}",
+       "compile.passes: found \"z3\"; expected a list"},
+      {"{'autotuning': 1}",
+       "autotuning: found 1; expected an object or a list"},
+  };
+  for (const auto &[text, message] : cases)
+    EXPECT_EQ(refusals(text), message);
+}
+
+TEST(DeepSpeed, NumbersAsPeopleWriteThem) {
+  ConfigResult result = read("{'train_batch_size': 1.6e1, 'steps_per_print': "
+                             "2e3, 'zero_optimization': {'stage': 2.0, "
+                             "'reduce_bucket_size': 5E8}}");
+  EXPECT_TRUE(result.refusals().empty());
+  EXPECT_EQ(result.settings.stage, 2);
+  EXPECT_EQ(result.settings.logEvery, 2000);
+  EXPECT_EQ(result.settings.batch, 16);
+}
+
+TEST(DeepSpeed, TwoNamesOfOneKey) {
+  EXPECT_EQ(refusals("{'zero_optimization': {'prefetch_bucket_size': 1, "
+                     "'stage3_prefetch_bucket_size': 1}}"),
+            "zero_optimization.stage3_prefetch_bucket_size: another name of "
+            "zero_optimization.stage3_prefetch_bucket_size, which is there "
+            "too");
+  EXPECT_EQ(refusals("{'bf16': {}, 'bfloat16': {'enabled': true}}"),
+            "bfloat16: another name of bf16, which is there too");
+}
+
+TEST(DeepSpeed, NullIsAbsent) {
+  ConfigResult result = read("{'train_batch_size': null, 'fp16': null, "
+                             "'zero_optimization': {'stage': null}}");
+  EXPECT_TRUE(result.refusals().empty());
+  EXPECT_EQ(fate(result, "fp16"), "no effect: as if it were absent");
+  EXPECT_FALSE(result.settings.stage);
+}
+
+//===----------------------------------------------------------------------===//
+// Batches
+//===----------------------------------------------------------------------===//
+
+TEST(Batches, OneOfThreeIsDerived) {
+  struct Case {
+    const char *text;
+    int64_t ranks, micro, steps;
+  } cases[] = {
+      {"{'train_batch_size': 32, 'train_micro_batch_size_per_gpu': 2}", 4, 2,
+       4},
+      {"{'train_batch_size': 32, 'gradient_accumulation_steps': 4}", 4, 2, 4},
+      {"{'train_batch_size': 32}", 4, 8, 1},
+      {"{'train_batch_size': 32, 'train_micro_batch_size_per_gpu': 2, "
+       "'gradient_accumulation_steps': 'auto'}",
+       4, 2, 4},
+      {"{'train_batch_size': 32, 'train_micro_batch_size_per_gpu': 'auto', "
+       "'gradient_accumulation_steps': 'auto'}",
+       4, 8, 1},
+      {"{'train_batch_size': 32, 'train_micro_batch_size_per_gpu': 2, "
+       "'gradient_accumulation_steps': 4}",
+       4, 2, 4},
+  };
+  for (const Case &c : cases) {
+    ConfigResult result = read(c.text, onRanks(c.ranks));
+    EXPECT_TRUE(result.refusals().empty()) << c.text;
+    EXPECT_EQ(result.settings.batch, c.micro) << c.text;
+    EXPECT_EQ(result.settings.accumulate, c.steps) << c.text;
+  }
+}
+
+TEST(Batches, RanksAreDerivedWhereNobodySaysThem) {
+  std::string text = "{'train_batch_size': 32, 'gradient_accumulation_steps': "
+                     "4, 'train_micro_batch_size_per_gpu': 2}";
+  ConfigResult result = read(text);
+  EXPECT_EQ(result.settings.ranks, 4);
+  EXPECT_EQ(fate(result, "train_batch_size"), "used: --ranks 4: 32 / (2 x 4)");
+  EXPECT_EQ(refusals("{'train_batch_size': 33, 'gradient_accumulation_steps': "
+                     "4, 'train_micro_batch_size_per_gpu': 2}"),
+            "train_batch_size: found 33; expected 2 x 4 times the number of "
+            "ranks, at most 1024");
+}
+
+TEST(Batches, ProductsThatAreNone) {
+  EXPECT_EQ(refusals("{'train_batch_size': 33, 'gradient_accumulation_steps': "
+                     "4, 'train_micro_batch_size_per_gpu': 2}",
+                     onRanks(4)),
+            "train_batch_size: found 33; 2 x 4 x 4 ranks is 32");
+  EXPECT_EQ(refusals("{'train_batch_size': 30, "
+                     "'train_micro_batch_size_per_gpu': 4}",
+                     onRanks(2)),
+            "train_batch_size: found 30; 4 x 3 x 2 ranks is 24");
+  EXPECT_EQ(refusals("{'train_batch_size': 3, "
+                     "'train_micro_batch_size_per_gpu': 4}"),
+            "train_batch_size: found 3; 4 x 1 x 1 rank is 4; --ranks says how "
+            "many ranks there are");
+}
+
+TEST(Batches, AccumulationAloneSaysNoBatch) {
+  EXPECT_EQ(refusals("{'gradient_accumulation_steps': 4}"),
+            "gradient_accumulation_steps: alone it says no batch; give "
+            "train_batch_size or train_micro_batch_size_per_gpu");
+  // "auto" says: the model's.
+  EXPECT_EQ(refusals("{'gradient_accumulation_steps': 4, "
+                     "'train_micro_batch_size_per_gpu': 'auto'}"),
+            "");
+  ConfigQuestion question;
+  question.flags.batch = 2;
+  EXPECT_EQ(refusals("{'gradient_accumulation_steps': 4}", question), "");
+}
+
+TEST(Batches, FlagsGoBefore) {
+  ConfigQuestion question = onRanks(2);
+  question.flags.accumulate = 8;
+  ConfigResult result =
+      read("{'train_batch_size': 16, 'gradient_accumulation_steps': 4, "
+           "'train_micro_batch_size_per_gpu': 2}",
+           question);
+  EXPECT_TRUE(result.refusals().empty());
+  EXPECT_EQ(result.settings.accumulate, 8);
+  EXPECT_EQ(result.settings.batch, 2);
+  EXPECT_TRUE(hasNote(result, "gradient_accumulation_steps: --accumulate 8 "
+                              "goes before it"));
+  EXPECT_TRUE(hasNote(result, "train_batch_size: the flags give other numbers "
+                              "of samples"));
+}
+
+//===----------------------------------------------------------------------===//
+// ZeRO
+//===----------------------------------------------------------------------===//
+
+TEST(Zero, FlagsGoBefore) {
+  ConfigQuestion question;
+  question.flags.stage = 2;
+  ConfigResult result = read("{'zero_optimization': {'stage': 3}}", question);
+  EXPECT_EQ(result.settings.stage, 2);
+  EXPECT_TRUE(hasNote(result, "zero_optimization.stage: --zero-stage 2 goes "
+                              "before it"));
+  // The same is no contradiction.
+  result = read("{'zero_optimization': {'stage': 2}}", question);
+  EXPECT_EQ(fate(result, "zero_optimization.stage"), "used: --zero-stage 2");
+  EXPECT_EQ(
+      read("{'zero_optimization': {'stage': 'auto'}}", question).settings.stage,
+      2);
+  EXPECT_EQ(refusals("{'zero_optimization': {'stage': 'auto'}}"),
+            "zero_optimization.stage: \"auto\" needs a value here; give "
+            "--zero-stage");
+}
+
+TEST(Zero, OldForm) {
+  EXPECT_EQ(read("{'zero_optimization': true}").settings.stage, 1);
+  EXPECT_EQ(read("{'zero_optimization': false}").settings.stage, 0);
+}
+
+TEST(Zero, Overlap) {
+  EXPECT_EQ(
+      read("{'zero_optimization': {'overlap_comm': false}}").settings.schedule,
+      "none");
+  EXPECT_FALSE(read("{'zero_optimization': {'stage': 3}}").settings.schedule);
+}
+
+TEST(Zero, Grids) {
+  auto grid = [](const char *keys, int64_t ranks) {
+    return read(std::string("{'zero_optimization': {'stage': 3, ") + keys +
+                    "}}",
+                onRanks(ranks))
+        .settings;
+  };
+  EXPECT_EQ(grid("'mics_shard_size': 4", 8).grid, (std::vector<int64_t>{2, 4}));
+  EXPECT_FALSE(grid("'mics_shard_size': 4", 8).shardAll);
+  EXPECT_TRUE(grid("'mics_shard_size': 8", 8).grid.empty());
+  EXPECT_TRUE(grid("'mics_shard_size': -1", 8).grid.empty());
+  EXPECT_EQ(grid("'zero_hpz_partition_size': 2", 8).grid,
+            (std::vector<int64_t>{4, 2}));
+  EXPECT_EQ(grid("'zero_hpz_partition_size': 2", 8).shardAll, true);
+  EXPECT_TRUE(grid("'zero_hpz_partition_size': 1", 8).grid.empty());
+  std::string text =
+      "{'zero_optimization': {'stage': 3, 'mics_shard_size': 3}}";
+  EXPECT_EQ(refusals(text, onRanks(8)),
+            "zero_optimization.mics_shard_size: found 3; expected a divisor of "
+            "the 8 ranks");
+  EXPECT_EQ(refusals(text), "zero_optimization.mics_shard_size: needs the "
+                            "number of ranks; give --ranks");
+  ConfigResult result = read("{'zero_optimization': {'stage': 2, "
+                             "'mics_shard_size': 2}}",
+                             onRanks(8));
+  EXPECT_EQ(fate(result, "zero_optimization.mics_shard_size"),
+            "no effect: for stage 3; DeepSpeed ignores it below");
+  ConfigQuestion question = onRanks(8);
+  question.flags.grid = {2, 4};
+  result = read("{'zero_optimization': {'stage': 3, 'mics_shard_size': 2}}",
+                question);
+  EXPECT_TRUE(hasNote(result, "zero_optimization.mics_shard_size: --zero-grid "
+                              "goes before it"));
+}
+
+TEST(Zero, WhatDeepSpeedIgnoresInSilence) {
+  const std::pair<const char *, const char *> cases[] = {
+      {"'stage': 3, 'offload_param': {'device': 'nvme'}",
+       "zero_optimization.offload_param.device: nvme without nvme_path; "
+       "DeepSpeed ignores it in silence"},
+      {"'stage': 2, 'offload_param': {'device': 'cpu'}",
+       "zero_optimization.offload_param.device: for stage 3; DeepSpeed ignores "
+       "it below in silence"},
+      {"'offload_optimizer': {'device': 'cpu'}",
+       "zero_optimization.offload_optimizer.device: for stages 1 to 3; "
+       "DeepSpeed ignores it at stage 0 in silence"},
+      {"'stage': 3, 'offload_optimizer': {'device': 'cpu'}",
+       "zero_optimization.offload_optimizer.device: not available yet: the "
+       "state stays on the device"},
+      {"'stage': 1, 'cpu_offload': true",
+       "zero_optimization.cpu_offload: not available yet: the state stays on "
+       "the device"},
+      {"'stage': 3, 'max_live_parameters': 0",
+       "zero_optimization.max_live_parameters: 0 says that no parameter may be "
+       "gathered, which DeepSpeed ignores in silence; --memory bounds all "
+       "bytes"},
+      {"'stage': 2, 'offload_optimizer': {'ratio': 0.5}",
+       "zero_optimization.offload_optimizer.ratio: below 1 for stage 3; "
+       "DeepSpeed ignores it below in silence"},
+  };
+  for (const auto &[keys, note] : cases) {
+    ConfigResult result =
+        read(std::string("{'zero_optimization': {") + keys + "}}");
+    EXPECT_TRUE(result.refusals().empty());
+    EXPECT_TRUE(hasNote(result, note)) << note;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Precision
+//===----------------------------------------------------------------------===//
+
+TEST(Precision, Bf16) {
+  RunSettings settings = read("{'bf16': {'enabled': true}}").settings;
+  EXPECT_EQ(settings.precision, "bf16");
+  EXPECT_EQ(settings.reduceType, "bf16");
+  EXPECT_EQ(settings.skipNonFinite, true);
+  settings = read("{'bf16': {'enabled': true, 'check_grad_overflow': false}, "
+                  "'communication_data_type': 'FP32'}")
+                 .settings;
+  EXPECT_EQ(settings.reduceType, "f32");
+  EXPECT_EQ(settings.skipNonFinite, false);
+  settings =
+      read("{'bf16': {'enabled': true}, 'fp32_allreduce': true}").settings;
+  EXPECT_EQ(settings.reduceType, "f32");
+}
+
+TEST(Precision, AutoIsTheFlag) {
+  ConfigQuestion question;
+  std::string text = "{'bf16': {'enabled': 'auto'}, 'fp16': {'enabled': "
+                     "'auto', 'hysteresis': 4}}";
+  EXPECT_FALSE(read(text, question).settings.precision);
+  question.flags.precision = "fp16";
+  RunSettings settings = read(text, question).settings;
+  EXPECT_EQ(settings.precision, "fp16");
+  EXPECT_EQ(settings.lossScaleHysteresis, 4);
+  question.flags.precision = "f32";
+  ConfigResult result = read("{'bf16': {'enabled': true}}", question);
+  EXPECT_EQ(result.settings.precision, "f32");
+  EXPECT_FALSE(result.settings.reduceType);
+  EXPECT_TRUE(hasNote(result, "bf16.enabled: --precision f32 goes before it"));
+}
+
+TEST(Precision, LossScale) {
+  RunSettings settings =
+      read("{'fp16': {'enabled': true, 'loss_scale': 0, 'loss_scale_window': "
+           "500, 'initial_scale_power': 12, 'hysteresis': 3, 'min_loss_scale': "
+           "4, 'consecutive_hysteresis': true}}")
+          .settings;
+  EXPECT_EQ(settings.lossScale, 0);
+  EXPECT_EQ(settings.lossScaleWindow, 500);
+  EXPECT_EQ(settings.initialScalePower, 12);
+  EXPECT_EQ(settings.lossScaleHysteresis, 3);
+  EXPECT_EQ(settings.lossScaleMin, 4);
+  EXPECT_EQ(settings.consecutiveHysteresis, true);
+  ConfigResult fixed =
+      read("{'fp16': {'enabled': true, 'loss_scale': 128, 'hysteresis': 3}}");
+  EXPECT_EQ(fixed.settings.lossScale, 128);
+  EXPECT_FALSE(fixed.settings.lossScaleHysteresis);
+  EXPECT_EQ(fate(fixed, "fp16.hysteresis"),
+            "no effect: the loss scale is fixed");
+}
+
+TEST(Precision, Refusals) {
+  const std::pair<const char *, const char *> cases[] = {
+      {"{'bf16': {'enabled': true}, 'fp16': {'enabled': true}}",
+       "fp16.enabled: bf16.enabled is true as well"},
+      {"{'communication_data_type': 'fp16'}",
+       "communication_data_type: fp16 reductions are for fp16.enabled"},
+      {"{'bf16': {'enabled': true, 'bf16_optimizer_states': true}}",
+       "bf16.bf16_optimizer_states: states of the optimizer are f32"},
+      {"{'bf16': {'enabled': true, 'bf16_master_weights_and_grads': true}}",
+       "bf16.bf16_master_weights_and_grads: master weights and sums of "
+       "gradients are f32"},
+      {"{'amp': {'enabled': true}}",
+       "amp: Apex AMP casts by lists of functions; say bf16 or fp16"},
+      {"{'torch_autocast': {'enabled': true, 'dtype': 'bfloat16'}}",
+       "torch_autocast: casts by lists of modules are not in a step; say bf16 "
+       "or fp16"},
+      {"{'data_types': {'param_dtype': 'bf16'}}",
+       "data_types.param_dtype: the type of compute is bf16.enabled or "
+       "fp16.enabled"},
+  };
+  for (const auto &[text, message] : cases)
+    EXPECT_EQ(refusals(text), message);
+}
+
+//===----------------------------------------------------------------------===//
+// Optimizer
+//===----------------------------------------------------------------------===//
+
+TEST(Optimizer, AdamIsAdamW) {
+  auto optimizer = [](const char *type, const char *params) {
+    return read(std::string("{'optimizer': {'type': '") + type +
+                "', 'params': {" + params + "}}}")
+        .settings;
+  };
+  EXPECT_EQ(optimizer("Adam", "").optimizer, "adamw");
+  EXPECT_EQ(optimizer("adam", "'adam_w_mode': false").optimizer, "adam");
+  EXPECT_EQ(optimizer("AdamW", "'adam_w_mode': false").optimizer, "adamw");
+  EXPECT_EQ(optimizer("SGD", "").optimizer, "sgd");
+  // DeepSpeed's default, not PyTorch's.
+  EXPECT_EQ(optimizer("AdamW", "").weightDecay, 0);
+  EXPECT_FALSE(optimizer("SGD", "").weightDecay);
+}
+
+TEST(Optimizer, Numbers) {
+  RunSettings settings =
+      read("{'optimizer': {'type': 'Adam', 'params': {'lr': 3e-4, 'betas': "
+           "[0.8, 0.9], 'eps': 1e-6, 'weight_decay': 0.1, 'bias_correction': "
+           "false}}}")
+          .settings;
+  EXPECT_EQ(settings.learningRate, 3e-4);
+  EXPECT_EQ(settings.beta1, 0.8);
+  EXPECT_EQ(settings.beta2, 0.9);
+  EXPECT_EQ(settings.epsilon, 1e-6);
+  EXPECT_EQ(settings.weightDecay, 0.1);
+  EXPECT_EQ(settings.biasCorrection, false);
+  settings = read("{'optimizer': {'type': 'SGD', 'params': {'momentum': 0.9, "
+                  "'dampening': 0.1, 'nesterov': true}}}")
+                 .settings;
+  EXPECT_EQ(settings.momentum, 0.9);
+  EXPECT_EQ(settings.dampening, 0.1);
+  EXPECT_EQ(settings.nesterov, true);
+}
+
+TEST(Optimizer, FlagsGoBefore) {
+  ConfigQuestion question;
+  question.flags.optimizer = "sgd";
+  question.flags.learningRate = 1;
+  question.flags.beta1 = 0.5;
+  question.flags.beta2 = 0.6;
+  ConfigResult result =
+      read("{'optimizer': {'type': 'Adam', 'params': {'lr': 2, 'betas': [0.9, "
+           "0.99]}}}",
+           question);
+  EXPECT_EQ(result.settings.optimizer, "sgd");
+  EXPECT_EQ(result.settings.learningRate, 1);
+  EXPECT_EQ(result.settings.beta1, 0.5);
+  EXPECT_TRUE(
+      hasNote(result, "optimizer.type: --optimizer sgd goes before it"));
+  EXPECT_TRUE(hasNote(result, "optimizer.params.lr: --lr 1 goes before it"));
+  EXPECT_TRUE(hasNote(result, "optimizer.params.betas: --betas 0.5,0.6 goes "
+                              "before it"));
+}
+
+TEST(Optimizer, Refusals) {
+  const std::pair<const char *, const char *> cases[] = {
+      {"{'optimizer': {'type': 'OneBitAdam'}}",
+       "optimizer.type: found \"OneBitAdam\", but it compresses gradients, "
+       "which changes the training; expected \"Adam\", \"AdamW\" or \"SGD\""},
+      {"{'optimizer': {'type': 'Lamb', 'params': {'max_coeff': 1}}}",
+       "optimizer.type: found \"Lamb\", but its rates depend on the norms of "
+       "whole layers; expected \"Adam\", \"AdamW\" or \"SGD\""},
+      {"{'optimizer': {'type': 'Muon'}}",
+       "optimizer.type: found \"Muon\", but its updates need whole matrices, "
+       "not shards; expected \"Adam\", \"AdamW\" or \"SGD\""},
+      {"{'optimizer': {'type': 'MuAdam'}}",
+       "optimizer.type: found \"MuAdam\", but its rates depend on the widths "
+       "of layers; expected \"Adam\", \"AdamW\" or \"SGD\""},
+      {"{'optimizer': {'type': 'Lion'}}",
+       "optimizer.type: found \"Lion\", but it is not implemented; expected "
+       "\"Adam\", \"AdamW\" or \"SGD\""},
+      {"{'optimizer': {'type': 'Mine'}}",
+       "optimizer.type: found \"Mine\"; expected \"Adam\", \"AdamW\" or "
+       "\"SGD\""},
+      {"{'optimizer': {'params': {}}}",
+       "optimizer.type: is missing; expected \"Adam\", \"AdamW\" or \"SGD\""},
+      {"{'optimizer': {'type': 'Adam', 'params': {'momentum': 0.9}}}",
+       "optimizer.params.momentum: adam has no parameter of that name; it is "
+       "one of sgd"},
+      {"{'optimizer': {'type': 'Adam', 'params': {'amsgrad': true}}}",
+       "optimizer.params.amsgrad: the AMSGrad variant is not implemented, nor "
+       "is it in DeepSpeed"},
+      {"{'optimizer': {'type': 'Adam', 'params': {'max_grad_norm': 1}}}",
+       "optimizer.params.max_grad_norm: DeepSpeed does not take it here "
+       "either; say gradient_clipping"},
+      {"{'optimizer': {'type': 'SGD', 'params': {'maximize': true}}}",
+       "optimizer.params.maximize: losses are minimized"},
+      {"{'optimizer': {'type': 'Adam', 'params': {'lr': 'auto'}}}",
+       "optimizer.params.lr: \"auto\" needs a value here; give --lr"},
+  };
+  for (const auto &[text, message] : cases)
+    EXPECT_EQ(refusals(text), message);
+}
+
+//===----------------------------------------------------------------------===//
+// Schedule
+//===----------------------------------------------------------------------===//
+
+TEST(Schedule, NumbersByTheirNames) {
+  RunSettings settings =
+      read("{'optimizer': {'type': 'Adam', 'params': {'lr': 0.01}}, "
+           "'scheduler': {'type': 'WarmupCosineLR', 'params': "
+           "{'total_num_steps': 1e3, 'warmup_num_steps': 10, 'warmup_type': "
+           "'linear', 'cos_min_ratio': 0.1}}}")
+          .settings;
+  ASSERT_TRUE(settings.lrSchedule);
+  EXPECT_EQ(settings.lrSchedule->kind, "WarmupCosineLR");
+  EXPECT_EQ(settings.lrSchedule->numbers,
+            (std::map<std::string, double>{{"cos_min_ratio", 0.1},
+                                           {"lr", 0.01},
+                                           {"total_num_steps", 1000},
+                                           {"warmup_num_steps", 10},
+                                           {"warmup_type", 1}}));
+}
+
+TEST(Schedule, AutoIsFlags) {
+  std::string text =
+      "{'optimizer': {'type': 'Adam', 'params': {'lr': 'auto'}}, 'scheduler': "
+      "{'type': 'WarmupDecayLR', 'params': {'warmup_min_lr': 'auto', "
+      "'warmup_max_lr': 'auto', 'warmup_num_steps': 'auto', "
+      "'total_num_steps': 'auto'}}}";
+  EXPECT_EQ(refusals(text),
+            "optimizer.params.lr: \"auto\" needs a value here; give --lr\n"
+            "scheduler.params.warmup_num_steps: \"auto\" needs a value here; "
+            "give --lr-schedule WarmupDecayLR:warmup_num_steps=N\n"
+            "scheduler.params.total_num_steps: \"auto\" needs a value here; "
+            "give --steps");
+  ConfigQuestion question;
+  question.complete = false;
+  EXPECT_EQ(refusals(text, question), "");
+  EXPECT_EQ(fate(read(text, question), "scheduler.params.total_num_steps"),
+            "used: from --steps");
+  question.complete = true;
+  question.flags.learningRate = 0.5;
+  question.flags.steps = 100;
+  question.flags.lrSchedule =
+      ScheduleSetting{"WarmupDecayLR", {{"warmup_num_steps", 5}}};
+  ConfigResult result = read(text, question);
+  EXPECT_TRUE(result.refusals().empty());
+  EXPECT_EQ(result.settings.lrSchedule->numbers,
+            (std::map<std::string, double>{{"lr", 0.5},
+                                           {"total_num_steps", 100},
+                                           {"warmup_max_lr", 0.5},
+                                           {"warmup_num_steps", 5}}));
+}
+
+TEST(Schedule, FlagsGoBefore) {
+  ConfigQuestion question;
+  question.flags.lrSchedule = ScheduleSetting{"cosine", {{"total", 5}}};
+  ConfigResult result = read("{'scheduler': {'type': 'WarmupLR', 'params': "
+                             "{'warmup_min_lr': 1}}}",
+                             question);
+  EXPECT_EQ(result.settings.lrSchedule->kind, "cosine");
+  EXPECT_TRUE(
+      hasNote(result, "scheduler.type: --lr-schedule cosine goes before it"));
+  EXPECT_EQ(fate(result, "scheduler.params.warmup_min_lr"),
+            "no effect: --lr-schedule goes before it");
+}
+
+TEST(Schedule, CycleOfMomentum) {
+  std::string text =
+      "{'scheduler': {'type': 'OneCycle', 'params': {'cycle_min_lr': 0.1, "
+      "'cycle_max_lr': 1, 'cycle_first_step_size': 7, 'cycle_min_mom': 0.7}}";
+  RunSettings settings = read(text + "}").settings;
+  ASSERT_TRUE(settings.momentumSchedule);
+  EXPECT_EQ(settings.momentumSchedule->kind, "OneCycleMomentum");
+  EXPECT_EQ(settings.momentumSchedule->numbers,
+            (std::map<std::string, double>{{"cycle_first_step_size", 7},
+                                           {"cycle_min_mom", 0.7}}));
+  EXPECT_EQ(settings.beta2, 0.99);
+  EXPECT_EQ(settings.lrSchedule->numbers.count("cycle_min_mom"), 0u);
+  settings = read(text + ", 'optimizer': {'type': 'SGD'}}").settings;
+  EXPECT_FALSE(settings.momentumSchedule);
+}
+
+TEST(Schedule, Refusals) {
+  const std::pair<const char *, const char *> cases[] = {
+      {"{'scheduler': {'type': 'StepLR', 'params': {'step_size': 5}}}",
+       "scheduler.type: found \"StepLR\"; expected WarmupLR, WarmupDecayLR, "
+       "WarmupCosineLR, LRRangeTest or OneCycle (--lr-schedule has PyTorch's)"},
+      {"{'scheduler': {'params': {}}}",
+       "scheduler.type: is missing; expected WarmupLR, WarmupDecayLR, "
+       "WarmupCosineLR, LRRangeTest or OneCycle (--lr-schedule has PyTorch's)"},
+      {"{'scheduler': {'type': 'WarmupDecayLR'}}",
+       "scheduler.params.total_num_steps: WarmupDecayLR needs it"},
+      {"{'scheduler': {'type': 'WarmupLR', 'params': {'total_num_steps': 5}}}",
+       "scheduler.params.total_num_steps: WarmupLR has no parameter of that "
+       "name; it is one of WarmupDecayLR, WarmupCosineLR"},
+      {"{'scheduler': {'type': 'WarmupLR', 'params': {'warmup_type': 'exp'}}}",
+       "scheduler.params.warmup_type: found \"exp\"; expected \"log\" or "
+       "\"linear\""},
+      {"{'scheduler': {'type': 'OneCycle', 'params': {'cycle_min_lr': 1}}}",
+       "scheduler.params.cycle_max_lr: OneCycle needs it"},
+  };
+  for (const auto &[text, message] : cases)
+    EXPECT_EQ(refusals(text), message);
+}
+
+//===----------------------------------------------------------------------===//
+// Clipping, logs, the rest
+//===----------------------------------------------------------------------===//
+
+TEST(Clipping, AbsentIsDeepSpeedsDefault) {
+  ConfigResult result = read("{}");
+  EXPECT_EQ(result.settings.clipNorm, 1.0);
+  EXPECT_TRUE(hasNote(result,
+                      "gradient_clipping: absent: --clip 1, as DeepSpeed 0.19 "
+                      "has it (older ones did not clip; 0 turns it off)"));
+  EXPECT_EQ(read("{'gradient_clipping': 0}").settings.clipNorm, 0);
+  EXPECT_EQ(read("{'gradient_clipping': 'auto'}").settings.clipNorm, 1.0);
+  ConfigQuestion question;
+  question.flags.clipNorm = 0;
+  EXPECT_EQ(read("{}", question).settings.clipNorm, 0);
+  EXPECT_TRUE(read("{}", question).notes.empty());
+}
+
+TEST(Logs, Monitors) {
+  RunSettings settings =
+      read("{'csv_monitor': {'enabled': true, 'output_path': 'out', "
+           "'job_name': 'j'}, 'tensorboard': {'enabled': false}, "
+           "'steps_per_print': 7}")
+          .settings;
+  EXPECT_EQ(settings.logs, std::vector<std::string>{"csv"});
+  EXPECT_EQ(settings.logDir, "out/j");
+  EXPECT_EQ(settings.metricNames, "deepspeed");
+  EXPECT_EQ(settings.logEvery, 7);
+  ConfigQuestion question;
+  question.flags.logs = {"tensorboard"};
+  ConfigResult result = read("{'csv_monitor': {'enabled': true}}", question);
+  EXPECT_TRUE(hasNote(result, "csv_monitor.enabled: --log tensorboard goes "
+                              "before it"));
+}
+
+TEST(DeepSpeed, WhatChangesTheTrainingIsRefused) {
+  const std::pair<const char *, const char *> cases[] = {
+      {"{'zero_optimization': {'zero_quantized_weights': true}}",
+       "zero_optimization.zero_quantized_weights: quantized gathers change the "
+       "values that are trained with"},
+      {"{'zero_optimization': {'zero_quantized_gradients': true}}",
+       "zero_optimization.zero_quantized_gradients: quantized reductions "
+       "change the gradients"},
+      {"{'zero_optimization': {'zero_quantized_nontrainable_weights': true}}",
+       "zero_optimization.zero_quantized_nontrainable_weights: quantized "
+       "weights change the values that are trained with"},
+      {"{'zero_optimization': {'zeropp_loco_param': {'err_beta': 0.8}}}",
+       "zero_optimization.zeropp_loco_param: quantized reductions change the "
+       "gradients"},
+      {"{'zero_optimization': {'zenflow': {'topk_ratio': 0.1}}}",
+       "zero_optimization.zenflow: updates with old gradients change the "
+       "training"},
+      {"{'zero_optimization': {'offload_optimizer': {'super_offload': true}}}",
+       "zero_optimization.offload_optimizer.super_offload: speculative updates "
+       "are not planned for"},
+      {"{'gradient_allreduce_op': 'sum'}",
+       "gradient_allreduce_op: gradients are averaged over ranks and "
+       "micro-batches; scale the loss instead"},
+      {"{'sparse_attention': {'mode': 'fixed'}}",
+       "sparse_attention: DeepSpeed has removed it; the model says what "
+       "attention it has"},
+      {"{'progressive_layer_drop': {'enabled': true}}",
+       "progressive_layer_drop: DeepSpeed has removed it; a step has all "
+       "layers"},
+      {"{'compression_training': {'x': [{'enabled': true}]}}",
+       "compression_training: pruning and quantization change the training"},
+      {"{'quantize_training': {'enabled': true}}",
+       "quantize_training: quantization changes the training"},
+      {"{'data_efficiency': {'enabled': true}}",
+       "data_efficiency: curricula and token dropping change the data; prepare "
+       "it before"},
+      {"{'curriculum_learning': {'enabled': true}}",
+       "curriculum_learning: curricula change the data; prepare it before"},
+      {"{'eigenvalue': {'enabled': true}}",
+       "eigenvalue: eigenvalues serve quantization, which is not there"},
+      {"{'elasticity': {'enabled': true}}",
+       "elasticity: a plan is for a fixed number of ranks; resume its "
+       "checkpoint on another with --resume"},
+      {"{'hybrid_engine': {'enabled': true}}",
+       "hybrid_engine: a plan trains; it does not generate"},
+      {"{'tensor_parallel': {'autotp_size': 4}}",
+       "tensor_parallel.autotp_size: state is cut over the ranks, compute is "
+       "not"},
+      {"{'expert_parallel': {'enabled': true}}",
+       "expert_parallel: experts are computed where their tokens are"},
+      {"{'sequence_parallel_size': 2}",
+       "sequence_parallel_size: a sample is computed on one rank"},
+  };
+  for (const auto &[text, message] : cases)
+    EXPECT_EQ(refusals(text), message);
+}
+
+TEST(DeepSpeed, Files) {
+  auto errorOf = [](const std::string &path) {
+    llvm::Expected<ConfigResult> result = readDeepSpeedConfigFile(path, {});
+    return result ? "" : llvm::toString(result.takeError());
+  };
+  EXPECT_EQ(errorOf("no-such.json"),
+            "no-such.json: cannot open: No such file or directory");
+  EXPECT_EQ(errorOf("/"), "/: is no file");
+  EXPECT_EQ(errorOf("/dev/null"), "/dev/null: is no file");
+}
+
+} // namespace
