@@ -19,6 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "script"))
 import bad_input  # noqa: E402
 import failures  # noqa: E402
 import harness  # noqa: E402
+import output  # noqa: E402
 import recompute  # noqa: E402
 import schedule  # noqa: E402
 import training  # noqa: E402
@@ -40,6 +41,7 @@ def main():
         recompute.add_cases(cases, runner)
         bad_input.add_cases(cases, tools)
         failures.add_cases(cases, tools)
+        output.add_cases(cases, tools)
         if args.list:
             print("\n".join(name for name, _ in cases.cases))
             return 0
