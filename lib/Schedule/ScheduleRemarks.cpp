@@ -12,6 +12,8 @@
 
 #include "ScheduleRemarks.h"
 
+#include "zero/Transforms/StepUtils.h"
+
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/Format.h"
 
@@ -231,6 +233,7 @@ void zero::emitRemarks(const StepFunction &step, const ScheduleResult &result,
 static std::string getHelp(const StepFunction &step,
                            const ScheduleResult &result, int64_t stage) {
   int64_t state = 0, gathered = 0, other = 0;
+  bool activations = false;
   for (int32_t number : result.peakBuffers) {
     const StepBuffer &buffer = step.graph.buffers[number];
     bool isState = buffer.kind == MemoryKind::Parameter ||
@@ -239,7 +242,12 @@ static std::string getHelp(const StepFunction &step,
     (isState                               ? state
      : buffer.kind == MemoryKind::Gathered ? gathered
                                            : other) += buffer.bytes;
+    activations |= buffer.kind == MemoryKind::Activation && buffer.bytes > 0;
   }
+  bool recomputes =
+      llvm::any_of(step.func.getFunctionBody().front(), [](Operation &op) {
+        return op.hasAttr(kRecomputedAttr);
+      });
   SmallVector<StringRef> help;
   if (stage < 3)
     help.push_back("ZeRO stage 3");
@@ -247,6 +255,8 @@ static std::string getHelp(const StepFunction &step,
     help.push_back("more ranks");
   help.insert(other > state + gathered ? help.begin() : help.end(),
               "a smaller batch");
+  if (activations && !recomputes)
+    help.push_back("recomputation (remat)");
   return llvm::join(help, ", ");
 }
 

@@ -195,7 +195,7 @@ static std::string readChoices(ModelQuestion &question) {
   if (!recompute.empty()) {
     auto *kind = llvm::find(recomputes, StringRef(recompute));
     if (kind == std::end(recomputes))
-      return unknown("recompute", question.recompute, recomputes);
+      return unknown("recompute", recompute, recomputes);
     question.space.recompute =
         static_cast<Recompute>(kind - std::begin(recomputes));
   }
