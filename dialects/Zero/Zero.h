@@ -48,6 +48,10 @@ constexpr StringLiteral kOutputAttr = "zero.output";
 constexpr StringLiteral kAcrossAttr = "zero.across";
 /// Attribute of a module that `zero-partition` has been run on.
 constexpr StringLiteral kStageAttr = "zero.stage";
+/// Attribute of a module whose step has several micro-batches: how many. The
+/// function of this name runs for all but the last.
+constexpr StringLiteral kMicroBatchesAttr = "zero.micro_batches";
+constexpr StringLiteral kAccumulateName = "accumulate";
 /// Attributes of a module that has been scheduled: what the schedule is
 /// expected to need, in bytes of one rank and in seconds.
 constexpr StringLiteral kPlannedPeakAttr = "zero.planned_peak";

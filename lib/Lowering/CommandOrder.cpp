@@ -93,3 +93,13 @@ void CommandOrder::wait(plan::CommandOpInterface command) {
   if (at(entry->second.after, issued.stream) < at(issued.after, issued.stream))
     entry->second = issued;
 }
+
+void CommandOrder::barrier() {
+  Clock all;
+  for (const Clock &clock : clocks)
+    join(all, clock);
+  clocks.assign(clocks.size(), all);
+  lastCompute.reset();
+  awaited.clear();
+  started.clear();
+}

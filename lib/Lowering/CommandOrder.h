@@ -39,6 +39,9 @@ public:
   /// Compute goes on when `command`, which was started, is done.
   void wait(plan::CommandOpInterface command);
 
+  /// All that was issued is done before what is issued from now on.
+  void barrier();
+
 private:
   /// By stream: how many of its commands are done.
   using Clock = SmallVector<int32_t>;

@@ -17,6 +17,7 @@
 #include "dialects/Train/Train.h"
 #include "zero/Lowering/Passes.h"
 #include "zero/Transforms/PlanOrder.h"
+#include "zero/Transforms/StepUtils.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -45,9 +46,10 @@ static plan::ProgramOp createProgram(func::FuncOp step,
   return program;
 }
 
-StepLowering::StepLowering(ModuleOp module, func::FuncOp step,
-                           ArrayRef<int64_t> grid, int64_t stage)
-    : module(module), step(step), grid(grid),
+StepLowering::StepLowering(ModuleOp module, func::FuncOp front,
+                           func::FuncOp step, ArrayRef<int64_t> grid,
+                           int64_t stage)
+    : module(module), front(front), step(step), grid(grid),
       ranks(ShapedType::getNumElements(grid)), stage(stage), liveness(step),
       program(createProgram(step, grid)),
       declarations(OpBuilder::atBlockEnd(&program.getBody().front())),
@@ -94,17 +96,21 @@ void StepLowering::declareParameter(Operation *symbol, StringRef name,
 
   auto param = dyn_cast<ParamOp>(symbol);
   auto state = dyn_cast<StateOp>(symbol);
-  plan::ParameterOp::create(
+  auto declared = plan::ParameterOp::create(
       declarations, loc, name, storage->buffer.getBuffer(), role,
       state && state.getParam() ? declarations.getStringAttr(*state.getParam())
                                 : StringAttr(),
       sharded ? declarations.getDenseI64ArrayAttr(logical.getShape())
               : DenseI64ArrayAttr(),
       sharded ? getPartsAttr(parts) : IntegerAttr(),
-      param ? param.getInitFileAttr() : StringAttr(),
-      param ? param.getInitTensorAttr() : StringAttr(),
-      /*ones=*/param && param.getOnes(), /*value=*/ElementsAttr(),
+      param ? param.getInitFileAttr() : state.getInitFileAttr(),
+      param ? param.getInitTensorAttr() : state.getInitTensorAttr(),
+      /*ones=*/param && param.getOnes(),
+      state ? state.getValueAttr() : ElementsAttr(),
       param ? param.getTiedAttr() : ArrayAttr());
+  // The tensor's name is the symbol's unless it is said.
+  if (state && state.getInitFile() && !state.getInitTensor())
+    declared.setInitTensor(name);
   if (sharded)
     storage->buffer.setPadding(
         (held.getNumElements() * parts - logical.getNumElements()) *
@@ -121,8 +127,10 @@ void StepLowering::declareParam(ParamOp param) {
 }
 
 void StepLowering::declareState(StateOp state) {
+  bool sums = state.getAccumulator();
   declareParameter(state, state.getSymName(), state.getType(),
-                   plan::Kind::OptimizerState, plan::ParamRole::State);
+                   sums ? plan::Kind::Gradient : plan::Kind::OptimizerState,
+                   sums ? plan::ParamRole::Accumulator : plan::ParamRole::State);
 }
 
 LogicalResult StepLowering::declareSymbols() {
@@ -150,34 +158,51 @@ LogicalResult StepLowering::declareSymbols() {
 }
 
 LogicalResult StepLowering::declareInputs() {
-  for (BlockArgument arg : step.getArguments()) {
-    unsigned i = arg.getArgNumber();
-    auto input = step.getArgAttrOfType<StringAttr>(i, kInputAttr);
-    auto hyper = step.getArgAttrOfType<StringAttr>(i, kHyperAttr);
-    auto type = dyn_cast<RankedTensorType>(arg.getType());
-    if (!type || !type.hasStaticShape() || (!input && !hyper))
-      return step.emitOpError()
-             << "has argument " << i << " of type " << arg.getType()
-             << "; the plan needs tensors of static shape with 'zero.input' "
-                "or 'zero.hyper'";
-    auto role = plan::InputRole::Data;
-    if (hyper && hyper.getValue() == "lr")
-      role = plan::InputRole::LearningRate;
-    else if (hyper && hyper.getValue() == "step")
-      role = plan::InputRole::Step;
-    else if (hyper)
-      return step.emitOpError()
-             << "has the hyperparameter '" << hyper.getValue()
-             << "'; known are 'lr' and 'step'";
-    Place place = fresh(arg.getLoc(), type, plan::Kind::Input);
-    memory.bind(arg, place);
-    plan::InputOp::create(
-        declarations, arg.getLoc(), input ? input : hyper,
-        place.storage->buffer.getBuffer(),
-        plan::InputRoleAttr::get(step.getContext(), role),
-        step.getArgAttrOfType<DenseI64ArrayAttr>(i, "zero.bounds"),
-        step.getArgAttrOfType<IntegerAttr>(i, "zero.ignore"));
+  for (BlockArgument arg : step.getArguments())
+    if (failed(declareInput(arg)))
+      return failure();
+  return success();
+}
+
+LogicalResult StepLowering::declareInput(BlockArgument arg) {
+  unsigned i = arg.getArgNumber();
+  auto input = step.getArgAttrOfType<StringAttr>(i, kInputAttr);
+  auto hyper = step.getArgAttrOfType<StringAttr>(i, kHyperAttr);
+  auto type = dyn_cast<RankedTensorType>(arg.getType());
+  if (!type || !type.hasStaticShape() || (!input && !hyper))
+    return step.emitOpError()
+           << "has argument " << i << " of type " << arg.getType()
+           << "; the plan needs tensors of static shape with 'zero.input' "
+              "or 'zero.hyper'";
+  auto role = plan::InputRole::Data;
+  if (hyper && hyper.getValue() == "lr")
+    role = plan::InputRole::LearningRate;
+  else if (hyper && hyper.getValue() == "step")
+    role = plan::InputRole::Step;
+  else if (hyper)
+    return step.emitOpError()
+           << "has the hyperparameter '" << hyper.getValue()
+           << "'; known are 'lr' and 'step'";
+  StringAttr name = input ? input : hyper;
+  Storage *&storage = inputs[name];
+  if (storage) {
+    MemRefType held = storage->buffer.getBuffer().getType();
+    if (held.getShape() != type.getShape() ||
+        held.getElementType() != type.getElementType())
+      return step.emitOpError() << "has the input " << name << " of type "
+                                << type << ", which is " << held << " in @"
+                                << front.getName();
+    memory.bind(arg, {storage, StridedLayout::contiguous(type.getShape()), 0});
+    return success();
   }
+  Place place = fresh(arg.getLoc(), type, plan::Kind::Input);
+  storage = place.storage;
+  memory.bind(arg, place);
+  plan::InputOp::create(
+      declarations, arg.getLoc(), name, place.storage->buffer.getBuffer(),
+      plan::InputRoleAttr::get(step.getContext(), role),
+      step.getArgAttrOfType<DenseI64ArrayAttr>(i, "zero.bounds"),
+      step.getArgAttrOfType<IntegerAttr>(i, "zero.ignore"));
   return success();
 }
 
@@ -233,9 +258,13 @@ Storage *StepLowering::assignedStorage(Value value, Operation *producer) {
   return nullptr;
 }
 
+/// A parameter or, where that has one, its master copy.
 bool StepLowering::isParameter(Value value) {
   const Place *place = memory.find(value);
-  return place && place->storage->buffer.getKind() == plan::Kind::Parameter;
+  if (!place)
+    return false;
+  plan::Kind kind = place->storage->buffer.getKind();
+  return kind == plan::Kind::Parameter || kind == plan::Kind::OptimizerState;
 }
 
 /// An activation that is kept until the update is a gradient.
@@ -254,6 +283,9 @@ LogicalResult StepLowering::lowerConstant(arith::ConstantOp op) {
   auto value = dyn_cast<ElementsAttr>(op.getValue());
   if (!value)
     return op.emitOpError("is not a tensor; the plan holds only tensors");
+  // Zeros of the state are filled in where they are assigned.
+  if (isZeroSplat(op) && llvm::all_of(op->getUsers(), llvm::IsaPred<AssignOp>))
+    return success();
   Storage *&storage = constants[value];
   if (!storage) {
     storage =
@@ -338,14 +370,20 @@ LogicalResult StepLowering::lowerView(Operation *op) {
 
 LogicalResult StepLowering::lowerAssign(AssignOp op) {
   Storage *target = symbols.lookup(op.getSymbol());
-  const Place &source = placeOf(op.getValue());
-  if (source.storage == target)
+  bool isFill = isZeroSplat(op.getValue());
+  if (!isFill && placeOf(op.getValue()).storage == target)
     return success();
   if (!memory.mayOverwrite(target, op))
     return op.emitOpError() << "replaces " << op.getSymbolAttr()
                             << ", whose old value is read later in the step";
+  if (isFill) {
+    order.compute(plan::FillOp::create(commands, op.getLoc(),
+                                       target->buffer.getBuffer(), StringAttr(),
+                                       ValueRange(), Value()));
+    return success();
+  }
   auto type = target->buffer.getBuffer().getType();
-  copy(op.getLoc(), source,
+  copy(op.getLoc(), placeOf(op.getValue()),
        {target, StridedLayout::contiguous(type.getShape()), 0});
   return success();
 }
@@ -477,12 +515,32 @@ void StepLowering::finish() {
     program->setDiscardableAttr("zero.optimizer", optimizer);
 }
 
-LogicalResult StepLowering::run() {
-  if (failed(declareSymbols()) || failed(declareInputs()))
+LogicalResult StepLowering::lowerFunction(func::FuncOp function) {
+  step = function;
+  liveness = StepLiveness(function);
+  memory.clearValues();
+  if (failed(declareInputs()))
     return failure();
   for (Operation &op : step.getBody().front())
     if (failed(lower(&op)))
       return failure();
+  return success();
+}
+
+LogicalResult StepLowering::run() {
+  func::FuncOp last = step;
+  if (failed(declareSymbols()))
+    return failure();
+  if (front) {
+    if (failed(lowerFunction(front)))
+      return failure();
+    plan::MicroBatchEndOp::create(commands, front.getLoc());
+    order.barrier();
+    auto count = module->getAttrOfType<IntegerAttr>(kMicroBatchesAttr);
+    program.setMicroBatches(count ? count.getInt() : 1);
+  }
+  if (failed(lowerFunction(last)))
+    return failure();
   finish();
   return success();
 }
@@ -505,12 +563,17 @@ struct PlanLowerPass : mlir::zero::impl::PlanLowerBase<PlanLowerPass> {
                        "block; run train-step first");
       return signalPassFailure();
     }
+    auto front = module.lookupSymbol<func::FuncOp>(kAccumulateName);
     auto stage = module->getAttrOfType<IntegerAttr>(kStageAttr);
-    if (failed(StepLowering(module, step, gridShape(module),
+    if (failed(StepLowering(module, front, step, gridShape(module),
                             stage ? stage.getInt() : 0)
                    .run()))
       return signalPassFailure();
     step.erase();
+    if (front)
+      front.erase();
+    // The program says it now.
+    module->removeAttr(kMicroBatchesAttr);
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
       if (isa<ParamOp, StateOp, shard::GridOp>(op))
         op.erase();

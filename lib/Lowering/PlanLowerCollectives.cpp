@@ -121,8 +121,14 @@ std::string StepLowering::findUpdated(Operation *user) {
     Storage *storage =
         tied < 0 ? nullptr
                  : symbols.lookup(findSymbol(dispatch.getInputs()[tied]));
-    if (storage && storage->buffer.getKind() == plan::Kind::Parameter)
+    if (!storage)
+      continue;
+    if (storage->buffer.getKind() == plan::Kind::Parameter)
       return storage->symbol;
+    // A master copy, or the sum that the gradient is added to.
+    auto state = module.lookupSymbol<StateOp>(storage->symbol);
+    if (state && state.getParam())
+      return state.getParam()->str();
   }
   return "";
 }

@@ -16,6 +16,7 @@
 #include "LibraryCalls.h"
 #include "zero/Lowering/Kernels.h"
 #include "zero/Lowering/Passes.h"
+#include "zero/Transforms/StepUtils.h"
 
 #include "dialects/Plan/Plan.h"
 #include "dialects/Train/Train.h"
@@ -104,7 +105,22 @@ static int64_t findAssigned(const KernelGroup &group,
   return -1;
 }
 
-static void findTies(const KernelGroup &group, Interface &interface) {
+/// The operand that is the accumulator to which the root adds.
+static int64_t findAccumulator(const KernelGroup &group,
+                               const Interface &interface,
+                               SymbolTable &symbols) {
+  StateOp accumulator = getSummedAccumulator(group.root(), symbols);
+  if (!accumulator || !llvm::all_of(group.ops, isElementwise))
+    return -1;
+  for (auto [index, input] : llvm::enumerate(interface.inputs))
+    if (getReadAccumulator(input, symbols) == accumulator &&
+        input.getType() == group.root()->getResult(0).getType())
+      return index;
+  return -1;
+}
+
+static void findTies(const KernelGroup &group, Interface &interface,
+                     SymbolTable &symbols) {
   auto update = dyn_cast<OptimizerUpdate>(group.root());
   for (Value output : interface.outputs) {
     int64_t tied = -1;
@@ -113,6 +129,9 @@ static void findTies(const KernelGroup &group, Interface &interface) {
       Value replaced = update.getReplacedOperand(number).get();
       auto at = llvm::find(interface.inputs, replaced);
       tied = std::distance(interface.inputs.begin(), at);
+    } else if (output.getDefiningOp() == group.root() &&
+               findAccumulator(group, interface, symbols) >= 0) {
+      tied = findAccumulator(group, interface, symbols);
     } else {
       tied = findAssigned(group, interface, output);
     }
@@ -122,12 +141,12 @@ static void findTies(const KernelGroup &group, Interface &interface) {
   }
 }
 
-static Interface getInterface(const KernelGroup &group) {
+static Interface getInterface(const KernelGroup &group, SymbolTable &symbols) {
   Interface interface;
   for (Operation *op : group.ops)
     collectInputs(op, group, interface);
   collectOutputs(group, interface);
-  findTies(group, interface);
+  findTies(group, interface, symbols);
   return interface;
 }
 
@@ -167,9 +186,9 @@ static std::string getName(const KernelGroup &group) {
 namespace {
 class Outliner {
 public:
-  Outliner(ModuleOp module, func::FuncOp step) : symbols(module), step(step) {}
+  explicit Outliner(ModuleOp module) : symbols(module) {}
 
-  LogicalResult run();
+  LogicalResult run(func::FuncOp step);
   unsigned getNumKernels() const { return kernels.size(); }
 
 private:
@@ -179,14 +198,13 @@ private:
   void keepAlive(plan::DispatchOp dispatch);
 
   SymbolTable symbols;
-  func::FuncOp step;
   llvm::StringMap<func::FuncOp> kernels;
 };
 } // namespace
 
 func::FuncOp Outliner::build(const KernelGroup &group,
                              const Interface &interface) {
-  OpBuilder b(step.getContext());
+  OpBuilder b(group.root()->getContext());
   SmallVector<Type> inputs, outputs;
   for (Value input : interface.inputs)
     inputs.push_back(input.getType());
@@ -209,6 +227,7 @@ func::FuncOp Outliner::build(const KernelGroup &group,
     // Names of layers and the like would keep equal kernels apart.
     if (clone->getPropertiesStorageSize() != 0)
       clone->setDiscardableAttrs(DictionaryAttr::get(b.getContext()));
+    clone->removeAttr(kRecomputedAttr);
   }
   SmallVector<Value> results;
   for (Value output : interface.outputs)
@@ -267,7 +286,7 @@ static LogicalResult verifyInterface(Operation *root,
 
 LogicalResult Outliner::outline(const KernelGroup &group) {
   Operation *root = group.root();
-  Interface interface = getInterface(group);
+  Interface interface = getInterface(group, symbols);
   if (interface.outputs.empty())
     return root->emitOpError("cannot become a kernel: it has no result");
   if (failed(verifyInterface(root, interface)))
@@ -286,7 +305,7 @@ LogicalResult Outliner::outline(const KernelGroup &group) {
   return success();
 }
 
-LogicalResult Outliner::run() {
+LogicalResult Outliner::run(func::FuncOp step) {
   Block &block = step.getBody().front();
   joinPads(block);
   for (const KernelGroup &group : findKernelGroups(block))
@@ -309,13 +328,19 @@ struct PlanOutlineKernels
                        "--train-step or zero-import --loss");
       return signalPassFailure();
     }
-    if (!step.getBody().hasOneBlock()) {
-      step.emitOpError("must have a body of one block to become a plan");
-      return signalPassFailure();
+    Outliner outliner(module);
+    // Both functions of a step of several micro-batches share their kernels.
+    for (func::FuncOp part :
+         {module.lookupSymbol<func::FuncOp>(kAccumulateName), step}) {
+      if (!part)
+        continue;
+      if (!part.getBody().hasOneBlock()) {
+        part.emitOpError("must have a body of one block to become a plan");
+        return signalPassFailure();
+      }
+      if (failed(outliner.run(part)))
+        return signalPassFailure();
     }
-    Outliner outliner(module, step);
-    if (failed(outliner.run()))
-      return signalPassFailure();
     numKernels += outliner.getNumKernels();
   }
 };

@@ -40,6 +40,10 @@ private:
   };
 
   void simulate();
+  void simulate(int64_t position, std::vector<double> &free,
+                llvm::DenseMap<Value, int64_t> &signalled);
+  double endOf(int64_t first, int64_t last, double compute);
+  int64_t timesPerStep(int64_t position) const;
   double slowedBy(const Run &compute, double seconds);
   void expose(int64_t position, double seconds, int64_t by);
   void addSpans(Timeline &timeline);
@@ -65,6 +69,8 @@ private:
   std::vector<int64_t> alive, born; ///< bytes by position
   std::vector<double> computed;     ///< seconds of compute before a position
   double seconds = 0, computeSeconds = 0;
+  double frontSeconds = 0;        ///< of compute in one micro-batch
+  double microBatchesSeconds = 0; ///< of those before the last
 };
 } // namespace
 
@@ -96,48 +102,80 @@ double PlanSimulation::slowedBy(const Run &compute, double seconds) {
   return together * cost.getMachine().constant("overlap_slowdown");
 }
 
+/// How often a step runs the command at `position`.
+int64_t PlanSimulation::timesPerStep(int64_t position) const {
+  int64_t microBatches = plan::ProgramOp(program).getMicroBatches();
+  return position < order.getMicroBatchEnd() ? microBatches - 1 : 1;
+}
+
+void PlanSimulation::simulate(int64_t position, std::vector<double> &free,
+                              llvm::DenseMap<Value, int64_t> &signalled) {
+  const PlanCommand &command = order.getCommands()[position];
+  plan::CommandOpInterface op = command.op;
+  computed.push_back(computeSeconds);
+  Run &run = runs[position];
+  double &streamFree = free[command.stream];
+  int64_t last = -1; // of those waited for, the one that ends last
+  for (Value event : op.getWaitEvents())
+    if (int64_t by = signalled.lookup(event);
+        last < 0 || runs[by].end > runs[last].end)
+      last = by;
+  run.reached = last < 0 ? microBatchesSeconds : runs[last].end;
+  run.start = std::max(streamFree, run.reached);
+  double alone = predictSeconds(op, cost);
+  run.end = run.start + alone;
+  if (command.stream != 0) {
+    beside.push_back(position);
+  } else {
+    run.end += slowedBy(run, alone);
+    run.reached = run.start;
+    if (run.start > streamFree)
+      expose(last, run.start - streamFree, position);
+    if (isa<plan::CollectiveOpInterface>(op.getOperation()))
+      expose(position, run.end - run.start, position);
+    else
+      computeSeconds += run.end - run.start;
+  }
+  streamFree = run.end;
+  if (Value event = op.getSignalEvent())
+    signalled[event] = position;
+}
+
+/// When the commands from `first` to before `last` are done; what compute has
+/// to stand still for behind its own end is exposed.
+double PlanSimulation::endOf(int64_t first, int64_t last, double compute) {
+  int64_t latest = -1;
+  for (int64_t position = first; position < last; ++position)
+    if (latest < 0 || runs[position].end > runs[latest].end)
+      latest = position;
+  if (latest < 0)
+    return compute;
+  if (runs[latest].end > compute)
+    expose(latest, runs[latest].end - compute, last);
+  return runs[latest].end;
+}
+
+/// Of the micro-batches before the last, all alike, the first is simulated; the
+/// last begins when all of them are done.
 void PlanSimulation::simulate() {
   runs.resize(size());
   std::vector<double> free(order.getStreams().size(), 0.0);
   llvm::DenseMap<Value, int64_t> signalled;
-  for (auto [position, command] : llvm::enumerate(order.getCommands())) {
-    plan::CommandOpInterface op = command.op;
-    computed.push_back(computeSeconds);
-    Run &run = runs[position];
-    double &streamFree = free[command.stream];
-    int64_t last = -1; // of those waited for, the one that ends last
-    for (Value event : op.getWaitEvents())
-      if (int64_t by = signalled.lookup(event);
-          last < 0 || runs[by].end > runs[last].end)
-        last = by;
-    run.reached = last < 0 ? 0 : runs[last].end;
-    run.start = std::max(streamFree, run.reached);
-    double alone = predictSeconds(op, cost);
-    run.end = run.start + alone;
-    if (command.stream != 0) {
-      beside.push_back(position);
-    } else {
-      run.end += slowedBy(run, alone);
-      run.reached = run.start;
-      if (run.start > streamFree)
-        expose(last, run.start - streamFree, position);
-      if (isa<plan::CollectiveOpInterface>(op.getOperation()))
-        expose(position, run.end - run.start, position);
-      else
-        computeSeconds += run.end - run.start;
-    }
-    streamFree = run.end;
-    if (Value event = op.getSignalEvent())
-      signalled[event] = position;
+  int64_t end = order.getMicroBatchEnd();
+  for (int64_t position = 0; position < end; ++position)
+    simulate(position, free, signalled);
+  if (end > 0) {
+    double repeats = program.getMicroBatches() - 1;
+    microBatchesSeconds = repeats * endOf(0, end, free[0]);
+    frontSeconds = computeSeconds;
+    llvm::fill(free, microBatchesSeconds);
+    beside.clear();
   }
+  for (int64_t position = end; position < size(); ++position)
+    simulate(position, free, signalled);
   computed.push_back(computeSeconds);
-  int64_t last = -1; // what the step's end waits for
-  for (auto [position, run] : llvm::enumerate(runs))
-    if (last < 0 || run.end > runs[last].end)
-      last = position;
-  seconds = last < 0 ? 0 : runs[last].end;
-  if (last >= 0 && seconds > free[0])
-    expose(last, seconds - free[0], size());
+  computeSeconds += frontSeconds * (timesPerStep(0) - 1);
+  seconds = endOf(end, size(), free[0]);
 }
 
 //===----------------------------------------------------------------------===//
@@ -224,7 +262,7 @@ void PlanSimulation::addSpans(Timeline &timeline) {
     if (run.exposed > 0)
       span.reason = explain(position);
     span.command = number++;
-    timeline.exposedSeconds += run.exposed;
+    timeline.exposedSeconds += run.exposed * timesPerStep(position);
     timeline.spans.push_back(std::move(span));
   }
 }
@@ -260,15 +298,21 @@ void PlanSimulation::addMemory(Timeline &timeline) {
 
 void PlanSimulation::addParameters(Timeline &timeline) {
   llvm::DenseMap<Operation *, int64_t> gathers;
-  for (auto gather : program.getBody().getOps<plan::AllGatherOp>())
+  for (auto [position, command] : llvm::enumerate(order.getCommands())) {
+    plan::CommandOpInterface op = command.op;
+    auto gather = dyn_cast<plan::AllGatherOp>(op.getOperation());
+    if (!gather)
+      continue;
     for (auto [source, target] :
          llvm::zip_equal(gather.getSources(), gather.getTargets()))
       if (getUnderlyingBuffer(target).getKind() == plan::Kind::Gathered)
-        ++gathers[getUnderlyingBuffer(source)];
+        gathers[getUnderlyingBuffer(source)] += timesPerStep(position);
+  }
   llvm::StringMap<size_t> rows;
   for (auto op : program.getBody().getOps<plan::ParameterOp>()) {
     plan::BufferOp buffer = getUnderlyingBuffer(op.getBuffer());
-    if (op.getRole() == plan::ParamRole::State) {
+    if (op.getRole() == plan::ParamRole::State ||
+        op.getRole() == plan::ParamRole::Accumulator) {
       if (auto row = rows.find(op.getOf().value_or("")); row != rows.end())
         timeline.parameters[row->second].bytes += buffer.getBytes();
       continue;
@@ -322,6 +366,11 @@ Timeline PlanSimulation::run() {
                              " of the step's " + milliseconds(seconds) +
                              "; it stands still for communication for " +
                              milliseconds(timeline.exposedSeconds));
+  if (int64_t count = program.getMicroBatches(); count > 1)
+    timeline.notes.push_back(
+        "of the " + std::to_string(count) + " micro-batches the first and the "
+        "last are shown; those between are like the first, and all before the "
+        "last take " + milliseconds(microBatchesSeconds));
   return timeline;
 }
 

@@ -48,9 +48,10 @@ struct Bucket {
 /// one at the end.
 class StepLowering {
 public:
-  /// `grid`: sizes of the axes that the ranks form.
-  StepLowering(ModuleOp module, func::FuncOp step, ArrayRef<int64_t> grid,
-               int64_t stage);
+  /// `grid`: sizes of the axes that the ranks form. `front` runs for all
+  /// micro-batches but the last; null where there is one.
+  StepLowering(ModuleOp module, func::FuncOp front, func::FuncOp step,
+               ArrayRef<int64_t> grid, int64_t stage);
 
   LogicalResult run();
 
@@ -60,12 +61,14 @@ private:
   void declareParam(ParamOp param);
   void declareState(StateOp state);
   LogicalResult declareInputs();
+  LogicalResult declareInput(BlockArgument arg);
   LogicalResult declareOutputs(func::ReturnOp ret);
   void declareParameter(Operation *symbol, StringRef name, Type type,
                         plan::Kind kind, plan::ParamRole role);
   void finish();
 
   // Ops of the step.
+  LogicalResult lowerFunction(func::FuncOp function);
   LogicalResult lower(Operation *op);
   LogicalResult lowerConstant(arith::ConstantOp op);
   LogicalResult lowerRead(ReadOp op);
@@ -106,7 +109,8 @@ private:
   bool isParameter(Value value);
 
   ModuleOp module;
-  func::FuncOp step;
+  func::FuncOp front;
+  func::FuncOp step; ///< the function that is lowered
   SmallVector<int64_t> grid;
   int64_t ranks, stage;
   StepLiveness liveness;
@@ -117,6 +121,7 @@ private:
   CommandOrder order;
   DenseMap<Value, plan::CommandOpInterface> inFlight; ///< by future
   llvm::StringMap<Storage *> symbols;
+  llvm::StringMap<Storage *> inputs; ///< by name: both functions have them
   DenseMap<Attribute, Storage *> constants;
 };
 

@@ -85,6 +85,12 @@ Storage *StepMemory::create(Location loc, ShapedType type, plan::Kind kind) {
   return &storage;
 }
 
+void StepMemory::clearValues() {
+  for (Storage &storage : all)
+    storage.values.clear();
+  places.clear();
+}
+
 void StepMemory::reserve(Storage *storage, int64_t elements, int64_t ranks) {
   MemRefType type = storage->buffer.getBuffer().getType();
   int64_t bytes = elements * plan::elementBytes(type.getElementType());

@@ -76,6 +76,9 @@ public:
   /// A new storage for a tensor of `type`.
   Storage *create(Location loc, ShapedType type, plan::Kind kind);
 
+  /// Forgets all values: those of another function come.
+  void clearValues();
+
   /// Makes `storage` hold at least `elements` elements on each of `ranks`
   /// ranks; what exceeds its type is padding.
   void reserve(Storage *storage, int64_t elements, int64_t ranks);

@@ -199,7 +199,10 @@ void ZplanWriter::add(plan::ParameterOp op) {
   table->chunk_rows = table->sharded ? held.front() : 0;
   table->init = op.getInitFile() ? fb::Init_File
                 : op.getOnes()   ? fb::Init_Ones
+                : op.getValue()  ? fb::Init_Value
                                  : fb::Init_Zeros;
+  if (auto value = dyn_cast_or_null<DenseElementsAttr>(op.getValueAttr()))
+    table->init_value = constantBytes(value);
   table->init_file = op.getInitFile().value_or("").str();
   table->init_tensor = op.getInitTensor().value_or(op.getName()).str();
   table->of = op.getOf().value_or("").str();
@@ -351,11 +354,15 @@ LogicalResult ZplanWriter::addCommand(plan::CommandOpInterface op) {
   TypeSwitch<Operation *>(op.getOperation())
       .Case([&](plan::LaunchOp op) {
         withBuffers(fb::Op_Launch, op.getCallee(), op.getBuffers());
+        for (int64_t index : op.getWrites())
+          command->writes.push_back(index);
       })
       .Case([&](plan::CallOp op) {
         withBuffers(fb::Op_Call, op.getCallee(), op.getBuffers());
         addCallAttrs(op, *command);
-        out.flops_per_rank += getCommandWork(op).flops;
+        bool repeats = position < order.getMicroBatchEnd();
+        double times = repeats ? program.getMicroBatches() - 1 : 1;
+        out.flops_per_rank += times * getCommandWork(op).flops;
       })
       .Case([&](plan::CopyOp op) {
         withBuffers(fb::Op_Copy, "", {op.getSource(), op.getTarget()});
@@ -391,6 +398,13 @@ LogicalResult ZplanWriter::add(Operation *op) {
     return added;
   }
   return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](plan::MicroBatchEndOp) {
+        out.micro_commands = out.commands.size();
+        // Nothing behind it is released by a command before it.
+        lastCompute = -1;
+        users.clear();
+        return success();
+      })
       .Case([&](plan::BufferOp op) { return add(op); })
       .Case([&](plan::ConstantOp op) { return add(op); })
       .Case([&](plan::EventOp op) {
@@ -443,6 +457,7 @@ void ZplanWriter::addProgram(const KernelTarget &target) {
     out.stream_names.push_back(name.str());
   out.num_events = events.size();
   out.window_bytes = program.getWindow().value_or(0);
+  out.micro_batches = program.getMicroBatches();
   out.budget_bytes = program.getBudget().value_or(-1);
   out.target = "host:" + target.cpu;
   // Whether there is a shadow stack is the operating system's choice; no

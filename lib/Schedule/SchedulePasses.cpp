@@ -51,6 +51,15 @@ private:
   int64_t peakBytes = 0;
   double seconds = 0;
 };
+
+/// How often a step of `module` runs `func`: once for each micro-batch before
+/// the last, or once.
+int64_t timesPerStep(ModuleOp module, FunctionOpInterface func) {
+  auto microBatches = module->getAttrOfType<IntegerAttr>(kMicroBatchesAttr);
+  return microBatches && func.getName() == kAccumulateName
+             ? microBatches.getInt() - 1
+             : 1;
+}
 } // namespace
 
 FailureOr<Machine> ModuleScheduler::getMachine(StringRef name) {
@@ -74,10 +83,12 @@ LogicalResult ModuleScheduler::checkOptions(const SchedulerOptions &options) {
   return success();
 }
 
-/// Whether `func` is a step of one rank that moves anything.
+/// Whether `func` is a step of one rank that moves anything, or a part of one.
 static bool isStep(FunctionOpInterface func) {
   if (func.isExternal() || !func.getFunctionBody().hasOneBlock())
     return false;
+  if (func.getName() == kAccumulateName)
+    return true;
   return llvm::any_of(func.getFunctionBody().front(), [](Operation &op) {
     return isa<AllGatherOp, ReduceScatterOp, AllReduceOp, AllGatherStartOp,
                ReduceScatterStartOp, AllReduceStartOp, TransferOp,
@@ -119,7 +130,10 @@ LogicalResult ModuleScheduler::schedule(FunctionOpInterface func,
   applySchedule(*step, result.schedule);
   count(result.schedule);
   peakBytes = std::max(peakBytes, result.simulated.peakBytes);
-  seconds = std::max(seconds, result.simulated.seconds);
+  seconds = module->hasAttr(kMicroBatchesAttr)
+                ? seconds +
+                      result.simulated.seconds * timesPerStep(module, func)
+                : std::max(seconds, result.simulated.seconds);
   return success();
 }
 

@@ -165,6 +165,8 @@ void StepBuilder::declareSymbols() {
     MemoryKind kind = MemoryKind::OptimizerState;
     if (param)
       kind = param.getBuffer() ? MemoryKind::Persistent : MemoryKind::Parameter;
+    else if (state.getAccumulator())
+      kind = MemoryKind::Gradient;
     StringRef name = param ? param.getSymName() : state.getSymName();
     Type type = param ? param.getType() : state.getType();
     int32_t buffer = addBuffer(getHeldBytes(&op, type, symbols), kind,
@@ -238,6 +240,8 @@ int32_t StepBuilder::resultBuffer(Operation *op, unsigned index) {
     target = bufferOf(update.getReplacedOperand(index).get());
   else if (auto style = dyn_cast<DestinationStyleOpInterface>(op))
     target = bufferOf(style.getDpsInitOperand(index)->get());
+  else if (StateOp accumulator = getSummedAccumulator(op, symbols))
+    target = bufferOfSymbol(accumulator.getSymName());
   if (int32_t assigned = assignedBuffer(result, op); assigned != kNone)
     target = assigned;
   if (target != kNone && mayOverwrite(target, op) &&
@@ -393,7 +397,12 @@ int32_t StepBuilder::reducedBuffer(Operation *op, unsigned index) {
   if (source != kNone && isTensor && (!scatters || stage() == 1) &&
       step.graph.buffers[source].kind == MemoryKind::Activation)
     step.graph.buffers[source].kind = MemoryKind::Gradient;
-  if (!scatters && source != kNone && !step.graph.buffers[source].resident &&
+  // The sum over micro-batches is needed no more, it becomes zero.
+  auto state = source == kNone ? StateOp()
+                               : symbols.lookup<StateOp>(symbolOf[source]);
+  bool isSum = state && state.getAccumulator();
+  if (!scatters && source != kNone &&
+      (isSum || !step.graph.buffers[source].resident) &&
       mayOverwrite(source, op))
     return source;
   MemoryKind kind =

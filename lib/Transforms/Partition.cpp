@@ -119,8 +119,11 @@ void PartitionPass::shardSymbols(const Partition &partition,
     sharded[symbol.getSymNameAttr()] = type;
     ++numSharded;
   };
-  if (partition.stage > 0)
-    llvm::for_each(getOperation().getOps<StateOp>(), shard);
+  // A state of the step itself is whole, as are sums of gradients that are
+  // reduced at the end of the step.
+  for (auto state : getOperation().getOps<StateOp>())
+    if (partition.stage > (state.getAccumulator() ? 1 : 0) && state.getParam())
+      shard(state);
   if (partition.stage == 3)
     for (auto param : getOperation().getOps<ParamOp>())
       if (!param.getBuffer())

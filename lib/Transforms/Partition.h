@@ -37,6 +37,11 @@ struct Partition {
   bool cuts(RankedTensorType type) const {
     return stage > 0 && type.getRank() > 0;
   }
+
+  /// Whether gradients are reduced in each micro-batch, to be added to a shard.
+  bool addsShards(StateOp accumulator) const {
+    return stage > 1 && cuts(accumulator.getLogicalType());
+  }
 };
 
 /// Reduces the gradients of a step, moves its updates onto shards and lets
@@ -49,9 +54,9 @@ void insertGathers(Partition &partition, StepInfo &info,
                    const llvm::DenseSet<Operation *> &forward,
                    SymbolTable &symbols);
 
-/// The ops of the forward pass: those that lead to results of the step that
-/// are not made of gradients. Where there is no such result, all ops before
-/// the first gradient.
+/// The ops of the forward pass: those that lead to results of the step, or to
+/// new values of buffers and sums of losses, that are not made of gradients.
+/// Where there is none of these, all ops before the first gradient.
 llvm::DenseSet<Operation *> findForward(StepInfo &info);
 
 /// Makes one read of the several that a tied parameter may have.

@@ -47,8 +47,14 @@ llvm::DenseSet<Operation *> zero::findForward(StepInfo &info) {
     if (update.gradient)
       gradients.insert(update.gradient);
   }
+  for (GradientSum &sum : info.sums) {
+    updateOps.insert(sum.add);
+    gradients.insert(sum.gradient);
+  }
   llvm::DenseSet<Operation *> forward;
-  for (Value result : info.body->getTerminator()->getOperands()) {
+  SmallVector<Value> roots(info.body->getTerminator()->getOperands());
+  llvm::append_range(roots, info.ownValues);
+  for (Value result : roots) {
     llvm::DenseSet<Operation *> producers;
     addProducers(info.body, result, producers);
     bool afterGradients = llvm::any_of(producers, [&](Operation *op) {

@@ -20,6 +20,13 @@ using namespace mlir;
 using namespace mlir::zero;
 
 namespace {
+/// A gradient that is reduced, and where it goes.
+struct Reduction {
+  Value gradient;                ///< what a rank computes from its own data
+  ParamUpdate *update = nullptr; ///< that takes it; null: none in this function
+  GradientSum *sum = nullptr;    ///< that it is added to, in shards
+};
+
 class UpdatePartitioner {
 public:
   UpdatePartitioner(Partition &partition, StepInfo &info)
@@ -28,16 +35,23 @@ public:
   LogicalResult run();
 
 private:
+  SmallVector<Reduction> collectReductions();
   void reduceGradients();
-  Value reduce(OpBuilder &builder, ParamUpdate &update);
+  Value reduce(OpBuilder &builder, Value gradient);
+  Value scatter(OpBuilder &builder, Value gradient);
+  Value reduceReplicas(OpBuilder &builder, Value shard);
+  Value addToShard(OpBuilder &builder, const Reduction &reduction);
   LogicalResult checkUsers(ParamUpdate &update);
+  LogicalResult checkUsers(GradientSum &sum);
   RankedTensorType getLocalTypeOf(Value value);
   void mapReads(OpBuilder &builder, ParamUpdate &update, IRMapping &mapping);
   void moveUpdate(ParamUpdate &update);
   Value toAssigned(OpBuilder &builder, ParamUpdate &update, Value value,
                    StringRef symbol);
+  bool mayStandAt(ParamUpdate &update, Operation *position);
   LogicalResult rewireSums();
   LogicalResult rewireSum(ElementSum sum);
+  LogicalResult moveBehindReductions(Operation *sum);
   Value sumReplicated(OpBuilder &builder, Operation *sum, ValueRange inputs);
   void publishSum(Operation *sum, Value partial);
   void eraseDead(llvm::DenseSet<Operation *> &ops);
@@ -53,43 +67,98 @@ private:
 };
 } // namespace
 
-Value UpdatePartitioner::reduce(OpBuilder &builder, ParamUpdate &update) {
-  Value gradient = update.gradient;
+Value UpdatePartitioner::scatter(OpBuilder &builder, Value gradient) {
   auto type = cast<RankedTensorType>(gradient.getType());
-  ++partition.numReductions;
-  if (!partition.cuts(type))
-    return AllReduceOp::create(builder, gradient.getLoc(), type, gradient,
-                               builder.getUnitAttr(), partition.grid,
-                               partition.allAxes)
-        .getResult(0);
-  Value shard = ReduceScatterOp::create(builder, gradient.getLoc(),
-                                        getLocalType(type, partition.ranks),
-                                        gradient, builder.getUnitAttr(),
-                                        partition.grid, partition.shardAxes)
-                    .getResult(0);
+  return ReduceScatterOp::create(builder, gradient.getLoc(),
+                                 getLocalType(type, partition.ranks), gradient,
+                                 builder.getUnitAttr(), partition.grid,
+                                 partition.shardAxes)
+      .getResult(0);
+}
+
+Value UpdatePartitioner::reduceReplicas(OpBuilder &builder, Value shard) {
   if (!partition.replicaAxes)
     return shard;
-  return AllReduceOp::create(builder, gradient.getLoc(), shard.getType(), shard,
+  return AllReduceOp::create(builder, shard.getLoc(), shard.getType(), shard,
                              builder.getUnitAttr(), partition.grid,
                              partition.replicaAxes)
       .getResult(0);
 }
 
-/// Stages 0 and 1 reduce when the last gradient is complete, the others each
-/// gradient as soon as it is. The order of reductions is that of completion.
-void UpdatePartitioner::reduceGradients() {
-  SmallVector<ParamUpdate *> order;
-  for (ParamUpdate &update : info.updates)
+Value UpdatePartitioner::reduce(OpBuilder &builder, Value gradient) {
+  ++partition.numReductions;
+  if (partition.cuts(cast<RankedTensorType>(gradient.getType())))
+    return reduceReplicas(builder, scatter(builder, gradient));
+  return AllReduceOp::create(builder, gradient.getLoc(), gradient.getType(),
+                             gradient, builder.getUnitAttr(), partition.grid,
+                             partition.allAxes)
+      .getResult(0);
+}
+
+/// Adds the reduced shard of a gradient to that of its accumulator. Replicas of
+/// the state are reduced once, in the function that updates.
+Value UpdatePartitioner::addToShard(OpBuilder &builder,
+                                    const Reduction &reduction) {
+  ++partition.numReductions;
+  GradientSum &sum = *reduction.sum;
+  Location loc = reduction.gradient.getLoc();
+  Value shard = scatter(builder, reduction.gradient);
+  RankedTensorType type = getLocalTypeOf(sum.read.getValue());
+  IRMapping mapping;
+  mapping.map(reduction.gradient, shard);
+  mapping.map(sum.read.getValue(),
+              LocalOp::create(builder, loc, type, sum.read.getValue(),
+                              partition.grid, partition.shardAxes));
+  Operation *add = builder.clone(*sum.add, mapping);
+  add->getResult(0).setType(type);
+  Value value = add->getResult(0);
+  if (sum.goesOn()) {
+    sum.assign.getValueMutable().assign(value);
+    return value;
+  }
+  OpBuilder end(sum.assign);
+  Operation *whole = sum.assign.getValue().getDefiningOp();
+  sum.assign.getValueMutable().assign(
+      makeLocal(end, sum.assign.getValue(), type, partition));
+  if (whole && isOpTriviallyDead(whole))
+    whole->erase();
+  return reduceReplicas(builder, value);
+}
+
+/// What is reduced in this function, in the order of completion.
+SmallVector<Reduction> UpdatePartitioner::collectReductions() {
+  SmallVector<Reduction> order;
+  llvm::DenseMap<Value, GradientSum *> sums; // in shards, by their result
+  for (GradientSum &sum : info.sums)
+    if (partition.addsShards(sum.accumulator))
+      sums[sum.add->getResult(0)] = &sum;
+  for (ParamUpdate &update : info.updates) {
+    GradientSum *sum = sums.lookup(update.gradient);
     if (update.gradient)
-      order.push_back(&update);
-  llvm::stable_sort(order, [](ParamUpdate *a, ParamUpdate *b) {
-    Operation *left = a->gradient.getDefiningOp();
-    Operation *right = b->gradient.getDefiningOp();
+      order.push_back({sum ? sum->gradient : update.gradient, &update, sum});
+    sums.erase(update.gradient);
+  }
+  for (GradientSum &sum : info.sums)
+    if (sums.contains(sum.add->getResult(0)))
+      order.push_back({sum.gradient, nullptr, &sum});
+  llvm::stable_sort(order, [](const Reduction &a, const Reduction &b) {
+    Operation *left = a.gradient.getDefiningOp();
+    Operation *right = b.gradient.getDefiningOp();
     return right && (!left || (left != right && left->isBeforeInBlock(right)));
   });
+  return order;
+}
+
+/// Stages 0 and 1 reduce when the last gradient is complete, the others each
+/// gradient as soon as it is.
+void UpdatePartitioner::reduceGradients() {
+  SmallVector<Reduction> order = collectReductions();
   if (order.empty())
     return;
-  Operation *last = order.back()->gradient.getDefiningOp();
+  for (const Reduction &reduction : order)
+    if (reduction.sum)
+      reduction.sum->read->moveBefore(&info.body->front());
+  Operation *last = order.back().gradient.getDefiningOp();
   OpBuilder builder(info.func.getContext());
   auto setAfter = [&](Operation *op) {
     op ? builder.setInsertionPointAfter(op)
@@ -97,16 +166,21 @@ void UpdatePartitioner::reduceGradients() {
   };
   setAfter(last);
   OpBuilder::InsertPoint end = builder.saveInsertionPoint();
-  for (ParamUpdate *update : order) {
-    Operation *def = update->gradient.getDefiningOp();
+  for (const Reduction &reduction : order) {
+    Operation *def = reduction.gradient.getDefiningOp();
     if (partition.stage >= 2 && def != last)
       setAfter(def);
     else
       builder.restoreInsertionPoint(end);
-    Value reduced = reduce(builder, *update);
-    reducedOf[update->param] = reduced;
-    reducedFrom[update->gradient].push_back(reduced);
-    lastReduction = reduced.getDefiningOp();
+    Value reduced = reduction.sum ? addToShard(builder, reduction)
+                                  : reduce(builder, reduction.gradient);
+    Operation *op = reduced.getDefiningOp();
+    if (!lastReduction || lastReduction->isBeforeInBlock(op))
+      lastReduction = op;
+    if (!reduction.update)
+      continue;
+    reducedOf[reduction.update->param] = reduced;
+    reducedFrom[reduction.update->gradient].push_back(reduced);
   }
 }
 
@@ -126,6 +200,23 @@ LogicalResult UpdatePartitioner::checkUsers(ParamUpdate &update) {
         return diag;
       }
     }
+  return success();
+}
+
+/// A sum of shards is for updates, norms and its accumulator.
+LogicalResult UpdatePartitioner::checkUsers(GradientSum &sum) {
+  if (!partition.addsShards(sum.accumulator))
+    return success();
+  for (Operation *user : sum.add->getUsers()) {
+    bool updates = llvm::any_of(info.updates, [&](ParamUpdate &update) {
+      return update.ops.contains(user);
+    });
+    if (!updates && !isa<ElementSum, AssignOp>(user))
+      return user->emitOpError()
+             << "uses the sum over micro-batches "
+             << sum.assign.getSymbolAttr()
+             << ", which exists in shards only from stage 2 on";
+  }
   return success();
 }
 
@@ -164,6 +255,20 @@ void UpdatePartitioner::mapReads(OpBuilder &builder, ParamUpdate &update,
     }
 }
 
+/// Whether all that the update reads is there before `position`.
+bool UpdatePartitioner::mayStandAt(ParamUpdate &update, Operation *position) {
+  for (Operation *op : update.ops)
+    for (Value operand : getUsedValues(op)) {
+      if (operand == update.gradient)
+        operand = reducedOf.lookup(update.param);
+      Operation *def = operand.getDefiningOp();
+      if (def && def->getBlock() == info.body && !update.ops.contains(def) &&
+          !def->isBeforeInBlock(position))
+        return false;
+    }
+  return true;
+}
+
 /// Copies the update to where its gradient is reduced, on local shapes where
 /// the state is cut, and assigns what it computes.
 void UpdatePartitioner::moveUpdate(ParamUpdate &update) {
@@ -172,8 +277,8 @@ void UpdatePartitioner::moveUpdate(ParamUpdate &update) {
     if (last->isBeforeInBlock(assign))
       last = assign;
   Value reduced = reducedOf.lookup(update.param);
-  bool early = reduced && last->isBeforeInBlock(reduced.getDefiningOp());
-  OpBuilder builder(early ? info.body->getTerminator() : last.getOperation());
+  OpBuilder builder(mayStandAt(update, last) ? last.getOperation()
+                                             : info.body->getTerminator());
   RankedTensorType whole = update.param.getLogicalType();
   bool cut = partition.cuts(whole);
   IRMapping mapping;
@@ -215,14 +320,17 @@ Value UpdatePartitioner::sumReplicated(OpBuilder &builder, Operation *sum,
   return divide(builder, copy->getResult(0), partition.ranks);
 }
 
-/// Lets `partial`, this rank's part of a sum, take the place of the sum: as it
-/// is where it leaves the step, added up over the ranks for other users.
+/// Lets `partial`, this rank's part of a sum, take the place of the sum: added
+/// up over the ranks, or as it is where it does nothing but leave the step.
 void UpdatePartitioner::publishSum(Operation *sum, Value partial) {
   OpBuilder builder(sum);
   Value total, left;
+  Operation *end = info.body->getTerminator();
+  bool onlyLeaves = llvm::all_of(
+      sum->getUsers(), [&](Operation *user) { return user == end; });
   for (OpOperand &use :
        llvm::make_early_inc_range(sum->getResult(0).getUses())) {
-    if (use.getOwner() == info.body->getTerminator()) {
+    if (onlyLeaves) {
       // Every copy of the state has the whole sum.
       if (!left)
         left = partition.replicas == 1
@@ -242,6 +350,37 @@ void UpdatePartitioner::publishSum(Operation *sum, Value partial) {
   }
 }
 
+/// Moves a sum over gradients, and what is computed from it except updates,
+/// behind the last reduction.
+LogicalResult UpdatePartitioner::moveBehindReductions(Operation *sum) {
+  if (!sum->isBeforeInBlock(lastReduction))
+    return success();
+  llvm::DenseSet<Operation *> updateOps;
+  for (ParamUpdate &update : info.updates)
+    updateOps.insert(update.ops.begin(), update.ops.end());
+  llvm::SetVector<Operation *> moved;
+  moved.insert(sum);
+  for (Operation *op = sum; op != lastReduction->getNextNode();
+       op = op->getNextNode()) {
+    auto isMoved = [&](Value value) {
+      return value.getDefiningOp() && moved.contains(value.getDefiningOp());
+    };
+    if (updateOps.contains(op) || llvm::none_of(getUsedValues(op), isMoved))
+      continue;
+    if (isa<AllReduceOp, ReduceScatterOp>(op))
+      return sum->emitOpError("is a sum over gradients that another gradient "
+                              "depends on; it is known only when all gradients "
+                              "are complete");
+    moved.insert(op);
+  }
+  Operation *after = lastReduction;
+  for (Operation *op : moved) {
+    op->moveAfter(after);
+    after = op;
+  }
+  return success();
+}
+
 LogicalResult UpdatePartitioner::rewireSum(ElementSum sum) {
   SmallVector<Value> shards, replicated;
   llvm::DenseMap<Value, unsigned> taken;
@@ -257,8 +396,8 @@ LogicalResult UpdatePartitioner::rewireSum(ElementSum sum) {
     bool cut = partition.cuts(cast<RankedTensorType>(operand.getType()));
     (cut ? shards : replicated).push_back(reduced);
   }
-  if (sum->isBeforeInBlock(lastReduction))
-    sum->moveAfter(lastReduction);
+  if (failed(moveBehindReductions(sum)))
+    return failure();
   if (shards.empty()) {
     sum->setOperands(replicated);
     return success();
@@ -282,14 +421,9 @@ LogicalResult UpdatePartitioner::rewireSums() {
     if (llvm::any_of(sum->getOperands(),
                      [&](Value v) { return reducedFrom.contains(v); }))
       sums.push_back(sum);
-  for (ElementSum sum : sums) {
-    for (Operation *user : sum->getUsers())
-      if (getAncestorIn(info.body, user)->isBeforeInBlock(lastReduction))
-        return user->emitOpError("uses a sum over gradients before all "
-                                 "gradients are complete");
+  for (ElementSum sum : sums)
     if (failed(rewireSum(sum)))
       return failure();
-  }
   return success();
 }
 
@@ -306,18 +440,26 @@ void UpdatePartitioner::eraseDead(llvm::DenseSet<Operation *> &ops) {
 }
 
 LogicalResult UpdatePartitioner::run() {
+  llvm::DenseSet<Operation *> replaced;
   for (ParamUpdate &update : info.updates)
     if (failed(checkUsers(update)))
       return failure();
+  for (GradientSum &sum : info.sums) {
+    if (failed(checkUsers(sum)))
+      return failure();
+    if (partition.addsShards(sum.accumulator))
+      replaced.insert(sum.add);
+  }
   reduceGradients();
-  llvm::DenseSet<Operation *> replaced;
+  if (failed(rewireSums()))
+    return failure();
   for (ParamUpdate &update : info.updates) {
     replaced.insert(update.ops.begin(), update.ops.end());
     moveUpdate(update);
     update.ops.clear();
   }
   eraseDead(replaced);
-  return rewireSums();
+  return success();
 }
 
 LogicalResult zero::partitionUpdates(Partition &partition, StepInfo &info) {

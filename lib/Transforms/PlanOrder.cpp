@@ -32,7 +32,12 @@ void PlanOrder::numberCommands(plan::ProgramOp program) {
   llvm::StringMap<int32_t> numbers = {{plan::kComputeStream, 0}};
   streams.push_back(plan::kComputeStream);
   SmallVector<int32_t> issued = {0};
-  for (auto op : program.getBody().getOps<plan::CommandOpInterface>()) {
+  for (Operation &each : program.getBody().front()) {
+    if (isa<plan::MicroBatchEndOp>(each))
+      microBatchEnd = commands.size();
+    auto op = dyn_cast<plan::CommandOpInterface>(each);
+    if (!op)
+      continue;
     auto [entry, isNew] =
         numbers.try_emplace(op.getStreamName(), streams.size());
     if (isNew) {
@@ -53,7 +58,11 @@ void PlanOrder::computeClocks() {
   // has happened.
   SmallVector<SmallVector<int32_t>> now(n, SmallVector<int32_t>(n, 0));
   llvm::DenseMap<Value, SmallVector<int32_t>> happened;
+  SmallVector<int32_t> issued(n, 0);
   for (auto [position, command] : llvm::enumerate(commands)) {
+    if (static_cast<int64_t>(position) == microBatchEnd)
+      llvm::fill(now, issued);
+    issued[command.stream] = command.index + 1;
     SmallVector<int32_t> &clock = now[command.stream];
     for (Value event : plan::CommandOpInterface(command.op).getWaitEvents())
       for (auto [stream, done] : llvm::enumerate(happened.lookup(event)))
@@ -119,6 +128,18 @@ bool mlir::zero::livesForever(plan::Kind kind) {
   return true;
 }
 
+llvm::DenseSet<Operation *>
+mlir::zero::findLastingBuffers(plan::ProgramOp program) {
+  llvm::DenseSet<Operation *> lasting;
+  for (auto buffer : program.getBody().getOps<plan::BufferOp>())
+    if (livesForever(buffer.getKind()))
+      lasting.insert(buffer);
+  // The kind of an accumulator is that of gradients.
+  for (auto parameter : program.getBody().getOps<plan::ParameterOp>())
+    lasting.insert(getUnderlyingBuffer(parameter.getBuffer()));
+  return lasting;
+}
+
 std::vector<PlanLifetime> mlir::zero::computeLifetimes(plan::ProgramOp program,
                                                        const PlanOrder &order) {
   std::vector<PlanLifetime> lifetimes;
@@ -143,8 +164,9 @@ std::vector<PlanLifetime> mlir::zero::computeLifetimes(plan::ProgramOp program,
   int64_t past = order.getCommands().size();
   for (auto output : program.getBody().getOps<plan::OutputOp>())
     use(output.getBuffer(), past, past);
+  llvm::DenseSet<Operation *> lasting = findLastingBuffers(program);
   for (PlanLifetime &life : lifetimes)
-    if (livesForever(life.buffer.getKind())) {
+    if (lasting.contains(life.buffer)) {
       life.first = 0;
       life.last = past;
     }
@@ -171,6 +193,9 @@ int64_t mlir::zero::fingerprintOrder(plan::ProgramOp program,
   std::vector<SmallVector<int64_t>> lists(order.getStreams().size());
   for (auto [position, command] : llvm::enumerate(order.getCommands())) {
     Operation *op = plan::CommandOpInterface(command.op);
+    if (position && static_cast<int64_t>(position) == order.getMicroBatchEnd())
+      for (SmallVector<int64_t> &list : lists)
+        list.push_back(program.getMicroBatches());
     if (isa<plan::ReleaseOp>(op))
       continue;
     SmallVector<int64_t> &list = lists[command.stream];

@@ -13,6 +13,7 @@
 #include "StepInfo.h"
 #include "UpdateSlice.h"
 
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
@@ -93,6 +94,31 @@ StringRef zero::getUnitOf(Operation *collective, SymbolTable &symbols) {
   return "";
 }
 
+bool zero::isZeroSplat(Value value) {
+  SplatElementsAttr splat;
+  if (!matchPattern(value, m_Constant(&splat)))
+    return false;
+  if (isa<FloatType>(splat.getElementType()))
+    return splat.getSplatValue<APFloat>().isPosZero();
+  return isa<IntegerType>(splat.getElementType()) &&
+         splat.getSplatValue<APInt>().isZero();
+}
+
+StateOp zero::getReadAccumulator(Value value, SymbolTable &symbols) {
+  if (auto local = value.getDefiningOp<LocalOp>())
+    value = local.getSource();
+  auto read = value.getDefiningOp<ReadOp>();
+  auto state = read ? symbols.lookup<StateOp>(read.getSymbol()) : StateOp();
+  return state && state.getAccumulator() ? state : StateOp();
+}
+
+StateOp zero::getSummedAccumulator(Operation *op, SymbolTable &symbols) {
+  for (Value operand : op->getOperands())
+    if (StateOp state = getReadAccumulator(operand, symbols))
+      return isa<LocalOp>(op) ? StateOp() : state;
+  return {};
+}
+
 RankVariance::RankVariance(Block &body, SymbolTable &symbols) {
   auto func = cast<FunctionOpInterface>(body.getParentOp());
   for (BlockArgument arg : body.getArguments())
@@ -102,11 +128,15 @@ RankVariance::RankVariance(Block &body, SymbolTable &symbols) {
     bool differs = llvm::any_of(getUsedValues(&op), [&](Value value) {
       return differing.contains(value);
     });
-    // A buffer is each rank's own; collectives leave the same everywhere.
+    // A buffer is each rank's own, and a sum over micro-batches is, as long as
+    // it is not reduced; collectives leave the same everywhere.
     if (auto read = dyn_cast<ReadOp>(op)) {
       auto param = symbols.lookup<ParamOp>(read.getSymbol());
-      differs = param && param.getBuffer();
-    } else if (isa<AllGatherOp, AllReduceOp, ReduceScatterOp, WaitOp>(op)) {
+      auto state = symbols.lookup<StateOp>(read.getSymbol());
+      differs =
+          (param && param.getBuffer()) || (state && state.getAccumulator());
+    } else if (isa<AllGatherOp, AllReduceOp, ReduceScatterOp, WaitOp,
+                   ElementSum>(op)) {
       differs = false;
     }
     if (differs)
@@ -146,13 +176,57 @@ static void groupUpdates(StepInfo &info, SymbolTable &symbols,
   llvm::MapVector<Operation *, SmallVector<AssignOp>> byParam;
   for (auto [name, assign] : assigns) {
     auto param = symbols.lookup<ParamOp>(name);
-    if (auto state = symbols.lookup<StateOp>(name); state && state.getParam())
+    auto state = symbols.lookup<StateOp>(name);
+    if (state && state.getAccumulator())
+      continue;
+    if (state && state.getParam())
       param = symbols.lookup<ParamOp>(*state.getParam());
     if (param && param.isTrained())
       byParam[param].push_back(assign);
   }
   for (auto &[param, list] : byParam)
     info.updates.push_back({cast<ParamOp>(param), list, Value(), {}});
+}
+
+/// Describes how `assign`'s accumulator gets its new value.
+static FailureOr<GradientSum> findSum(StateOp accumulator, AssignOp assign,
+                                      const StepInfo &info) {
+  GradientSum sum;
+  sum.accumulator = accumulator;
+  sum.assign = assign;
+  auto reads = info.reads.find(accumulator.getSymNameAttr());
+  ArrayRef<int64_t> shape = accumulator.getLogicalType().getShape();
+  if (reads != info.reads.end() && reads->second.front()->hasOneUse()) {
+    sum.read = reads->second.front();
+    sum.add = *sum.read->getUsers().begin();
+  }
+  if (!sum.add || sum.add->getBlock() != info.body ||
+      sum.add->getNumResults() != 1 || sum.add->getNumOperands() != 2 ||
+      !isElementwiseOn(sum.add, shape))
+    return assign.emitOpError()
+           << "assigns the accumulator " << assign.getSymbolAttr()
+           << ", which one elementwise op has to read and add a gradient to";
+  bool first = sum.add->getOperand(0) == sum.read.getValue();
+  sum.gradient = sum.add->getOperand(first ? 1 : 0);
+  return sum;
+}
+
+static LogicalResult
+collectSums(StepInfo &info, SymbolTable &symbols,
+            llvm::MapVector<StringAttr, AssignOp> &assigns) {
+  for (auto [name, assign] : assigns) {
+    auto state = symbols.lookup<StateOp>(name);
+    auto param = symbols.lookup<ParamOp>(name);
+    if (isOwnSum(state) || (param && param.getBuffer()))
+      info.ownValues.push_back(assign.getValue());
+    if (!state || !state.getAccumulator() || !state.getParam())
+      continue;
+    FailureOr<GradientSum> sum = findSum(state, assign, info);
+    if (failed(sum))
+      return failure();
+    info.sums.push_back(*sum);
+  }
+  return success();
 }
 
 FailureOr<SmallVector<StepInfo>> zero::analyzeSteps(ModuleOp module,
@@ -177,6 +251,8 @@ FailureOr<SmallVector<StepInfo>> zero::analyzeSteps(ModuleOp module,
     if (failed(collectAccesses(info, symbols, assigns)))
       return failure();
     groupUpdates(info, symbols, assigns);
+    if (failed(collectSums(info, symbols, assigns)))
+      return failure();
     RankVariance variance(*info.body, symbols);
     for (ParamUpdate &update : info.updates)
       if (failed(findUpdateSlice(update, info, variance)))

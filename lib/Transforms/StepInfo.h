@@ -34,6 +34,23 @@ struct ParamUpdate {
   llvm::SetVector<Operation *> ops;
 };
 
+/// How a gradient is added to its accumulator, in the function of the
+/// micro-batches before the last or in that of the last.
+struct GradientSum {
+  StateOp accumulator;
+  ReadOp read;
+  /// The elementwise op of the sum so far and the gradient, and that one.
+  Operation *add = nullptr;
+  Value gradient;
+  /// Assigns the new sum, or what the accumulator is after the step.
+  AssignOp assign;
+
+  /// Whether the sum goes on to the next micro-batch.
+  bool goesOn() const {
+    return AssignOp(assign).getValue().getDefiningOp() == add;
+  }
+};
+
 /// A function that reads or assigns state.
 struct StepInfo {
   FunctionOpInterface func;
@@ -41,10 +58,20 @@ struct StepInfo {
   /// Reads by symbol, in program order.
   llvm::MapVector<StringAttr, SmallVector<ReadOp>> reads;
   /// One per assigned parameter that is trained, in order of assignment.
-  SmallVector<ParamUpdate> updates;
+  SmallVector<ParamUpdate, 0> updates;
+  /// One per accumulator of gradients.
+  SmallVector<GradientSum, 0> sums;
+  /// What buffers, and sums that each rank has for itself, are assigned.
+  SmallVector<Value, 0> ownValues;
 };
 
-/// Which values of a step differ between ranks because they depend on data.
+/// Whether `state` is a sum over micro-batches that each rank has for itself.
+inline bool isOwnSum(StateOp state) {
+  return state && state.getAccumulator() && !state.getParam();
+}
+
+/// Which values of a step differ between ranks because they depend on data. A
+/// sum over gradients does not: it means gradients that are reduced.
 class RankVariance {
 public:
   explicit RankVariance(Block &body, SymbolTable &symbols);

@@ -236,18 +236,39 @@ LogicalResult SliceFinder::find() {
   return checkOperands();
 }
 
-/// The update when it is an op of the OptimizerUpdate interface.
+/// Walks from an assigned value through elementwise ops of one operand, such as
+/// the cast of a new master weight, which are added to `casts`.
+static Value skipCasts(Value value, ArrayRef<int64_t> shape,
+                       SmallVectorImpl<Operation *> &casts) {
+  Operation *op = value.getDefiningOp();
+  while (op && op->getNumOperands() == 1 && isElementwiseOn(op, shape)) {
+    casts.push_back(op);
+    value = op->getOperand(0);
+    op = value.getDefiningOp();
+  }
+  return value;
+}
+
+/// The update when it is an op of the OptimizerUpdate interface. Where it is of
+/// a master copy, the parameter is assigned a cast of that.
 static LogicalResult takeOptimizerUpdate(ParamUpdate &update,
                                          OptimizerUpdate op) {
+  ArrayRef<int64_t> shape = update.param.getLogicalType().getShape();
   for (AssignOp assign : update.assigns) {
-    auto result = dyn_cast<OpResult>(assign.getValue());
+    SmallVector<Operation *> casts;
+    auto result =
+        dyn_cast<OpResult>(skipCasts(assign.getValue(), shape, casts));
     if (!result || result.getOwner() != op)
       return assign.emitOpError()
              << "expects all values of @" << update.param.getSymName()
              << " and its states from one " << op->getName() << " op";
+    update.ops.insert(casts.begin(), casts.end());
+    bool ofMaster = !casts.empty() && result.getResultNumber() == 0 &&
+                    assign.getSymbol() == update.param.getSymName();
     Value replaced = op.getReplacedOperand(result.getResultNumber()).get();
     auto read = replaced.getDefiningOp<ReadOp>();
-    if (!read || read.getSymbolAttr() != assign.getSymbolAttr())
+    if (!ofMaster &&
+        (!read || read.getSymbolAttr() != assign.getSymbolAttr()))
       return assign.emitOpError()
              << "assigns " << assign.getSymbolAttr() << " result "
              << result.getResultNumber() << " of " << op->getName()
@@ -260,8 +281,10 @@ static LogicalResult takeOptimizerUpdate(ParamUpdate &update,
 
 LogicalResult zero::findUpdateSlice(ParamUpdate &update, const StepInfo &info,
                                     const RankVariance &variance) {
-  Operation *def = update.assigns.front().getValue().getDefiningOp();
-  if (auto op = dyn_cast_or_null<OptimizerUpdate>(def))
+  SmallVector<Operation *> casts;
+  Value value = skipCasts(update.assigns.front().getValue(),
+                          update.param.getLogicalType().getShape(), casts);
+  if (auto op = value.getDefiningOp<OptimizerUpdate>())
     return takeOptimizerUpdate(update, op);
   return SliceFinder(update, variance).find();
 }
@@ -277,9 +300,8 @@ static Type toLocal(Type type, RankedTensorType whole, RankedTensorType local) {
   return RankedTensorType::get(local.getShape(), tensor.getElementType());
 }
 
-/// The chunk of a whole tensor that enters the update beside the gradient.
-static Value makeLocal(OpBuilder &builder, Value value, Type type,
-                       const Partition &cut) {
+Value zero::makeLocal(OpBuilder &builder, Value value, Type type,
+                      const Partition &cut) {
   Operation *def = value.getDefiningOp();
   Location loc = value.getLoc();
   // What has no contents of its own is cheaper to remake than to cut.

@@ -23,6 +23,11 @@ namespace mlir::zero {
 LogicalResult findUpdateSlice(ParamUpdate &update, const StepInfo &info,
                               const RankVariance &variance);
 
+/// This rank's chunk, of type `type`, of a whole tensor that is the same on all
+/// ranks. Constants are made anew.
+Value makeLocal(OpBuilder &builder, Value value, Type type,
+                const Partition &cut);
+
 /// Copies the ops of `update` at the builder's insertion point. `mapping`
 /// holds the gradient and the reads; where `cut` is set, whole tensors become
 /// chunks of it: constants are remade, other values are cut with zero.local.

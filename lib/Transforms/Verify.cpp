@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "StepInfo.h"
+#include "VerifyMicroBatches.h"
 #include "Views.h"
 #include "zero/Transforms/Passes.h"
 #include "zero/Transforms/VerifyPlan.h"
@@ -40,10 +41,17 @@ enum class Across {
   Differs        // depends on one rank's data
 };
 
+/// What an accumulator holds when the last micro-batch begins.
+struct AcrossSum {
+  Across across = Across::Same;
+  uint64_t reducedAxes = 0, cutAxes = 0;
+};
+using AcrossSums = llvm::StringMap<AcrossSum>;
+
 class Checker {
 public:
-  Checker(FunctionOpInterface func, SymbolTable &symbols)
-      : func(func), symbols(symbols) {}
+  Checker(FunctionOpInterface func, SymbolTable &symbols, AcrossSums &sums)
+      : func(func), symbols(symbols), sums(sums) {}
   LogicalResult checkFutures();
   LogicalResult checkFlights();
   LogicalResult checkReleases();
@@ -61,9 +69,11 @@ private:
   uint64_t getReducedAxes(Operation *op) const;
   uint64_t getCutAxes(Operation *op) const;
   LogicalResult checkAssign(AssignOp assign);
+  LogicalResult checkSum(Operation *add);
 
   FunctionOpInterface func;
   SymbolTable &symbols;
+  AcrossSums &sums; ///< of the function of the micro-batches before the last
   llvm::DenseMap<Value, Across> across;
   /// Of values that are averaged over some axes: which, as bits.
   llvm::DenseMap<Value, uint64_t> reducedAxes;
@@ -248,6 +258,8 @@ uint64_t Checker::getCutAxes(Operation *op) const {
     return 0;
   if (isa<ReduceScatterOp, ReduceScatterStartOp>(op))
     return getAxes(op, symbols).first;
+  if (auto read = dyn_cast<ReadOp>(op))
+    return sums.lookup(read.getSymbol()).cutAxes;
   uint64_t axes = 0;
   for (Value value : getUsedValues(op))
     axes |= cutAxes.lookup(value);
@@ -295,7 +307,13 @@ FailureOr<Across> Checker::reduce(Operation *op, bool isAverage,
 FailureOr<Across> Checker::transfer(Operation *op) {
   if (auto read = dyn_cast<ReadOp>(op)) {
     auto param = symbols.lookup<ParamOp>(read.getSymbol());
-    return param && param.getBuffer() ? Across::Differs : Across::Same;
+    if ((param && param.getBuffer()) ||
+        isOwnSum(symbols.lookup<StateOp>(read.getSymbol())))
+      return Across::Differs;
+    AcrossSum sum = sums.lookup(read.getSymbol());
+    if (sum.reducedAxes)
+      reducedAxes[read.getValue()] = sum.reducedAxes;
+    return sum.across;
   }
   if (isa<AllReduceOp, ReduceScatterOp, AllReduceStartOp, ReduceScatterStartOp>(
           op))
@@ -314,8 +332,15 @@ FailureOr<Across> Checker::transfer(Operation *op) {
 
 LogicalResult Checker::checkAssign(AssignOp assign) {
   auto param = symbols.lookup<ParamOp>(assign.getSymbol());
-  if (param && param.getBuffer())
+  auto state = symbols.lookup<StateOp>(assign.getSymbol());
+  if ((param && param.getBuffer()) || isOwnSum(state))
     return success();
+  if (state && state.getAccumulator() && func.getName() == kAccumulateName) {
+    Value value = assign.getValue();
+    sums[assign.getSymbol()] = {get(value), reducedAxes.lookup(value),
+                                cutAxes.lookup(value)};
+    return success();
+  }
   StringRef problem;
   switch (get(assign.getValue())) {
   case Across::Same:
@@ -340,6 +365,22 @@ LogicalResult Checker::checkAssign(AssignOp assign) {
          << "gives " << assign.getSymbolAttr() << " a value that " << problem;
 }
 
+/// All gradients of an accumulator are reduced over the same axes. In the
+/// function of the micro-batches before the last, those are what they are.
+LogicalResult Checker::checkSum(Operation *add) {
+  StateOp accumulator = getSummedAccumulator(add, symbols);
+  if (!accumulator || !accumulator.getParam() ||
+      func.getName() == kAccumulateName || add->getNumOperands() != 2)
+    return success();
+  Value a = add->getOperand(0), b = add->getOperand(1);
+  if (get(a) == get(b) && reducedAxes.lookup(a) == reducedAxes.lookup(b))
+    return success();
+  return add->emitOpError()
+         << "adds to @" << accumulator.getSymName()
+         << " a gradient that is reduced otherwise than those of the "
+            "micro-batches before";
+}
+
 LogicalResult Checker::checkReductions() {
   Block &body = func.getFunctionBody().front();
   for (BlockArgument arg : body.getArguments())
@@ -352,6 +393,7 @@ LogicalResult Checker::checkReductions() {
       anyFailed |= failed(checkAssign(assign));
       continue;
     }
+    anyFailed |= failed(checkSum(&op));
     FailureOr<Across> state = transfer(&op);
     anyFailed |= failed(state);
     uint64_t cut = getCutAxes(&op);
@@ -393,10 +435,18 @@ void VerifyPass::runOnOperation() {
   ModuleOp module = getOperation();
   SymbolTable symbols(module);
   bool partitioned = module->hasAttr(kStageAttr);
-  for (auto func : module.getOps<FunctionOpInterface>()) {
+  AcrossSums sums;
+  SmallVector<FunctionOpInterface> funcs(module.getOps<FunctionOpInterface>());
+  // What accumulators hold is known before they are used.
+  llvm::stable_sort(funcs, [](FunctionOpInterface a, FunctionOpInterface b) {
+    return a.getName() == kAccumulateName && b.getName() != kAccumulateName;
+  });
+  if (failed(verifyMicroBatches(module, symbols)))
+    signalPassFailure();
+  for (FunctionOpInterface func : funcs) {
     if (func.isExternal())
       continue;
-    Checker checker(func, symbols);
+    Checker checker(func, symbols, sums);
     // All of them run, so that one run reports all that is wrong.
     bool bad = failed(checker.checkFutures());
     bad |= failed(checker.checkFlights());

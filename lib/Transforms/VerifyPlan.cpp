@@ -22,7 +22,8 @@ namespace {
 class PlanChecker {
 public:
   explicit PlanChecker(plan::ProgramOp program)
-      : program(program), order(program) {}
+      : program(program), order(program),
+        lasting(findLastingBuffers(program)) {}
 
   LogicalResult checkPlacement();
   LogicalResult checkUses();
@@ -49,6 +50,7 @@ private:
 
   plan::ProgramOp program;
   PlanOrder order;
+  llvm::DenseSet<Operation *> lasting;
   llvm::DenseMap<Operation *, Uses> uses;
 };
 } // namespace
@@ -77,8 +79,18 @@ static std::string describe(plan::BufferOp buffer) {
 
 static LogicalResult checkEvents(plan::ProgramOp program) {
   llvm::DenseMap<Value, bool> awaited; // by event that was signalled
-  for (auto op : program.getBody().getOps<plan::CommandOpInterface>()) {
+  llvm::DenseSet<Value> ended;         // those of the micro-batches before
+  for (Operation &each : program.getBody().front()) {
+    if (isa<plan::MicroBatchEndOp>(each))
+      for (auto &[event, isAwaited] : awaited)
+        ended.insert(event);
+    auto op = dyn_cast<plan::CommandOpInterface>(each);
+    if (!op)
+      continue;
     for (Value event : op.getWaitEvents()) {
+      if (ended.contains(event))
+        return op->emitOpError("waits for an event of the micro-batches before "
+                               "the last, which are done");
       auto entry = awaited.find(event);
       if (entry == awaited.end())
         return op->emitOpError("waits for an event that no command before it "
@@ -150,7 +162,7 @@ LogicalResult PlanChecker::checkRead(Value value, int64_t position) {
     return at(position)->emitOpError()
            << "uses " << describe(buffer) << " after "
            << describe(at(seen.released), seen.released) << " released it";
-  if (seen.written < 0 && !livesForever(buffer.getKind()))
+  if (seen.written < 0 && !lasting.contains(buffer))
     return at(position)->emitOpError()
            << "reads " << describe(buffer) << ", which nothing has written";
   if (failed(requireOrder(buffer, seen.written, position)))
@@ -202,7 +214,7 @@ LogicalResult PlanChecker::checkUses() {
   }
   for (auto output : program.getBody().getOps<plan::OutputOp>()) {
     plan::BufferOp buffer = getUnderlyingBuffer(output.getBuffer());
-    if (uses[buffer].written < 0 && !livesForever(buffer.getKind()))
+    if (uses[buffer].written < 0 && !lasting.contains(buffer))
       return output.emitOpError("is written by no command");
   }
   return success();

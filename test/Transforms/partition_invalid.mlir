@@ -202,13 +202,25 @@ zero.param @v : tensor<4xf32>
 func.func @step(%g: tensor<4xf32>, %lr: tensor<f32> {zero.hyper = "lr"}) -> tensor<f64> {
   %w = zero.read @w : tensor<4xf32>
   %v = zero.read @v : tensor<4xf32>
+  // expected-error @below {{is a sum over gradients that another gradient depends on; it is known only when all gradients are complete}}
   %s = train.sum_squares %g : (tensor<4xf32>) -> tensor<f64>
-  // expected-error @below {{uses a sum over gradients before all gradients are complete}}
   %r = train.sqrt %s : tensor<f64>
-  %h = train.exp %g : tensor<4xf32>
+  %c = train.cast %r : tensor<f64> to tensor<f32>
+  %h = train.mul %g, %c : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   %n = train.sgd %w, %g, %lr : (tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   zero.assign @w, %n : tensor<4xf32>
   %k = train.sgd %v, %h, %lr : (tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   zero.assign @v, %k : tensor<4xf32>
   return %r : tensor<f64>
+}
+
+// -----
+
+shard.grid @dp(shape = 4)
+zero.param @w : tensor<4xf32>
+zero.state @w.grad of @w : tensor<4xf32> zeros accumulator
+func.func @accumulate(%g: tensor<4xf32>) {
+  // expected-error @below {{assigns the accumulator @w.grad, which one elementwise op has to read and add a gradient to}}
+  zero.assign @w.grad, %g : tensor<4xf32>
+  return
 }

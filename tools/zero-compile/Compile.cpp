@@ -75,6 +75,17 @@ static LogicalResult checkPartition(ModuleOp module,
   return success();
 }
 
+/// Splits the step into micro-batches, unless it has as many.
+static LogicalResult setMicroBatches(ModuleOp module, int64_t microBatches) {
+  auto attr = module->getAttrOfType<IntegerAttr>(zero::kMicroBatchesAttr);
+  if (!attr)
+    return train::accumulateMicroBatches(module, microBatches);
+  if (attr.getInt() == microBatches)
+    return success();
+  return module.emitError() << "accumulates over " << attr.getInt()
+                            << " micro-batches, asked for " << microBatches;
+}
+
 /// Ranks of a module that says nothing: one, or those of its grid.
 static int64_t defaultRanks(ModuleOp module) {
   return module.getOps<shard::GridOp>().empty() ? 1 : zero::kUnsetRanks;
@@ -381,6 +392,9 @@ zero_tools::compileWithinBudget(ModuleOp module,
     budget = machine->memoryBytes - machine->reservedBytes;
   if (options.trainStep &&
       failed(train::buildTrainStep(module, *options.trainStep)))
+    return failure();
+  if (options.microBatches &&
+      failed(setMicroBatches(module, *options.microBatches)))
     return failure();
   bool recompute = !options.remat.empty() && options.remat != "none";
   zero::CostModel cost(*machine);

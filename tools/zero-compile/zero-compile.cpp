@@ -85,6 +85,9 @@ static std::optional<Arguments> parse(int argc, char **argv) {
                 "ZeRO stage 0 to 3 (default 0, or the module's)");
   flags.integer("--ranks", &arguments.compile.ranks, 1, 1024, "N",
                 "number of ranks (default 1, or the module's)");
+  flags.integer("--accumulate", &arguments.compile.microBatches, 1, 1 << 20,
+                "A", "micro-batches of a step, whose gradients are averaged "
+                "(default 1, or the module's)");
   flags.text("--zero-grid", &arguments.grid, "RxS",
              "grid of ranks instead of --ranks: sharded over S, replicated "
              "over R");
@@ -135,11 +138,13 @@ static void moveWeightPaths(mlir::ModuleOp module, const Arguments &arguments) {
   std::filesystem::path to = folderOf(arguments.output);
   if (from.lexically_normal() == to.lexically_normal())
     return;
-  module.walk([&](mlir::zero::ParamOp param) {
-    if (auto file = param.getInitFile())
-      param.setInitFile(
+  auto move = [&](auto symbol) {
+    if (auto file = symbol.getInitFile())
+      symbol.setInitFile(
           std::filesystem::proximate(from / file->str(), to).string());
-  });
+  };
+  module.walk([&](mlir::zero::ParamOp param) { move(param); });
+  module.walk([&](mlir::zero::StateOp state) { move(state); });
 }
 
 /// The bytes of the output file.

@@ -25,6 +25,8 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <map>
+
 using namespace llvm;
 using namespace mlir::zero;
 
@@ -38,6 +40,8 @@ struct StagePlan {
   std::vector<int64_t> grid; ///< empty: shards over all ranks
   bool partitioned = false;  ///< the file says its stage and ranks
   Timeline timeline;
+  int64_t microBatches = 1; ///< of a step
+  std::map<TaskKind, int64_t> sentBytes; ///< by a rank in a step
   int64_t samples = 0; ///< of one rank and step
   int64_t tokens = 0;  ///< the same; 0 where the input is not tokens
   double flops = 0;    ///< of products and convolutions, of one rank
@@ -62,11 +66,8 @@ struct StagePlan {
     return best;
   }
   int64_t sent(TaskKind kind) const {
-    int64_t bytes = 0;
-    for (const TimelineSpan &span : timeline.spans)
-      if (span.kind == kind)
-        bytes += span.sentBytes;
-    return bytes;
+    auto found = sentBytes.find(kind);
+    return found == sentBytes.end() ? 0 : found->second;
   }
 };
 } // namespace
@@ -84,22 +85,30 @@ static mlir::OwningOpRef<mlir::ModuleOp> load(const PlanQuestion &question,
   return std::move(*module);
 }
 
-/// What one rank trains on and computes in a step.
+/// What one rank trains on, computes and sends in a step.
 static void addWork(mlir::plan::ProgramOp program, StagePlan &plan) {
+  plan.microBatches = program.getMicroBatches();
   for (auto input : program.getBody().getOps<mlir::plan::InputOp>()) {
     auto type = mlir::cast<mlir::ShapedType>(input.getBuffer().getType());
     if (input.getRole() != mlir::plan::InputRole::Data || plan.samples ||
         type.getRank() == 0)
       continue;
-    plan.samples = type.getDimSize(0);
+    plan.samples = type.getDimSize(0) * plan.microBatches;
     if (type.getRank() == 2 && type.getElementType().isInteger())
-      plan.tokens = type.getNumElements();
+      plan.tokens = type.getNumElements() * plan.microBatches;
   }
-  for (mlir::Operation &op : program.getBody().front())
-    if (auto command = mlir::dyn_cast<mlir::plan::CommandOpInterface>(op)) {
-      OpWork work = getCommandWork(command);
-      plan.flops += work.cls == OpWork::Matmul ? work.flops : 0;
-    }
+  // All micro-batches but the last run the commands before the end of one.
+  int64_t times = plan.microBatches > 1 ? plan.microBatches - 1 : 1;
+  for (mlir::Operation &op : program.getBody().front()) {
+    if (mlir::isa<mlir::plan::MicroBatchEndOp>(op))
+      times = 1;
+    auto command = mlir::dyn_cast<mlir::plan::CommandOpInterface>(op);
+    if (!command)
+      continue;
+    OpWork work = getCommandWork(command);
+    plan.flops += work.cls == OpWork::Matmul ? times * work.flops : 0;
+    plan.sentBytes[getCommandKind(command)] += times * getSentBytes(command);
+  }
 }
 
 static void addRecomputation(mlir::ModuleOp module, StagePlan &plan) {
@@ -184,6 +193,10 @@ static void printPlans(ArrayRef<StagePlan> plans, int64_t best,
         map_range(p.grid, [](int64_t size) { return std::to_string(size); }),
         "x");
   });
+  if (any_of(plans, [](const StagePlan &p) { return p.microBatches > 1; }))
+    line("micro-batches", [](const StagePlan &p) {
+      return std::to_string(p.microBatches);
+    });
   os << "bytes of a rank\n";
   line("arena", [](const StagePlan &p) {
     return formatv("{0}", p.timeline.plannedPeak).str();
@@ -245,6 +258,7 @@ static void writePlan(json::OStream &json, const StagePlan &plan) {
     for (int64_t size : plan.grid)
       json.value(size);
   });
+  json.attribute("micro_batches", plan.microBatches);
   json.attribute("fits", plan.error.empty());
   if (!plan.error.empty())
     return json.attribute("error", plan.error);

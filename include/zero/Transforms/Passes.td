@@ -116,12 +116,22 @@ def ZeroPartitionPass : Pass<"zero-partition", "::mlir::ModuleOp"> {
     alone. Frozen parameters are sharded in stage 3 like others. A unit that the
     backward needs before any other unit is gathered once (`keep-adjacent`).
 
+    With several micro-batches (`train-accumulate`), stages 0 and 1 reduce the
+    accumulated gradients once a step; stages 2 and 3 `reduce_scatter` those of
+    each micro-batch, whose accumulators are sharded, and on a grid of two axes
+    `all_reduce` the accumulated chunks once.
+
     What is a gradient: the gradient operand of an `OptimizerUpdate`; where an
     update is written in elementwise ops, the one value depending on the data
     that enters the elementwise ops between state and assignment. These ops are
     remade on shapes of the shard. An `ElementSum` (gradient norm) of gradients
-    sums the reduced ones; the output it feeds becomes `zero.across = "sum"`
-    where they are shards.
+    sums the reduced ones. Where they are shards, one `all_reduce` adds up the
+    ranks' parts; if it does nothing but leave the step, the output becomes
+    `zero.across = "sum"` instead. What is computed from it (a factor that clips)
+    stands behind the last reduction and may enter updates.
+
+    What the parameter is assigned may be a cast of the update's result, which
+    then replaces a state (a master copy); gathers are of what is assigned.
 
     ```mlir
     %dw = train.matmul ...                          : tensor<10x4xf32>
@@ -223,7 +233,12 @@ def ZeroVerifyPass : Pass<"zero-verify", "::mlir::ModuleOp"> {
     - what a trained parameter or a state is assigned does not depend on one
       rank's data except through reductions that average, exactly once over
       each axis of the grid (after `zero-partition`);
-    - compute uses values in device memory only.
+    - compute uses values in device memory only;
+    - gradients are divided by the number of micro-batches exactly once, by the
+      `train.loss_seed` that they begin with, and updates take the sums over
+      all micro-batches, which are reduced alike; accumulators are zero again
+      after the step, and between micro-batches nothing else changes but
+      buffers.
 
     In a `plan.program`:
 
@@ -232,6 +247,7 @@ def ZeroVerifyPass : Pass<"zero-verify", "::mlir::ModuleOp"> {
     - of two uses of a buffer, one of them a write, one is done before the other
       begins, by their stream or by events;
     - nothing is read before it is written or after its release;
+    - no event reaches from one micro-batch into the next;
     - buffers that live at the same time share no byte;
     - commands, and so collectives, have the order that the program was made
       with;

@@ -17,6 +17,7 @@
 
 #include "dialects/Plan/Plan.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace mlir::zero {
 
@@ -37,6 +38,9 @@ public:
   ArrayRef<PlanCommand> getCommands() const { return commands; }
   /// Names by number; stream 0 is the compute stream.
   ArrayRef<StringRef> getStreams() const { return streams; }
+  /// Positions before it are those of one of several micro-batches: all that
+  /// these do is done when it begins. 0 where there is one micro-batch.
+  int64_t getMicroBatchEnd() const { return microBatchEnd; }
 
   /// Whether the command at `first` is done before the one at `second` begins,
   /// on every run.
@@ -61,6 +65,7 @@ private:
 
   SmallVector<PlanCommand> commands;
   SmallVector<StringRef> streams;
+  int64_t microBatchEnd = 0;
   std::vector<int32_t> clocks; ///< a row per command
   std::vector<int64_t> ends;
 };
@@ -71,6 +76,10 @@ struct PlanLifetime {
   plan::BufferOp buffer;
   int64_t first = 1, last = 0;
 };
+
+/// The buffers that keep their value from one step to the next, or are written
+/// by the runtime outside the commands.
+llvm::DenseSet<Operation *> findLastingBuffers(plan::ProgramOp program);
 
 /// The buffer that `value` is, or is a view of.
 plan::BufferOp getUnderlyingBuffer(Value value);

@@ -164,7 +164,7 @@ plan.program @p ranks(1) {
   %dev = plan.arena device bytes(64)
   %0 = plan.buffer %dev[0] state : memref<4xf32>
   // expected-error @+1 {{has 'of', which only state and accumulators have}}
-  plan.parameter "m" %0 state : memref<4xf32>
+  plan.parameter "m" %0 trained of("w") : memref<4xf32>
 }
 
 // -----
@@ -326,7 +326,7 @@ plan.program @step ranks(2) {
 
 plan.program @step ranks(2) {
   %dev = plan.arena device bytes(64)
-  %g = plan.buffer %dev[0] optimizer_state : memref<f32>
+  %g = plan.buffer %dev[0] state : memref<f32>
   // expected-error @+1 {{has more than one of init, ones and value}}
   plan.parameter "scale" %g state ones value(dense<1.0> : tensor<f32>) : memref<f32>
 }
@@ -335,7 +335,7 @@ plan.program @step ranks(2) {
 
 plan.program @step ranks(2) {
   %dev = plan.arena device bytes(64)
-  %g = plan.buffer %dev[0] optimizer_state : memref<f32>
+  %g = plan.buffer %dev[0] state : memref<f32>
   // expected-error @+1 {{has a value of type 'tensor<2xf32>' for a buffer of type 'memref<f32>'}}
   plan.parameter "scale" %g state value(dense<1.0> : tensor<2xf32>) : memref<f32>
 }
