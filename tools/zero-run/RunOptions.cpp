@@ -67,26 +67,9 @@ static const char *const compileFlagNames[] = {"--loss",
 static const char *const planFlagNames[] = {"--zero-grid", "--zero-shard",
                                             "--zero-schedule", "--remat"};
 /// Read, but nothing acts on them yet.
-static const char *const laterFlagNames[] = {"--accumulate",
-                                             "--clip",
-                                             "--clip-value",
-                                             "--precision",
-                                             "--reduce-type",
-                                             "--loss-scale",
-                                             "--loss-scale-window",
-                                             "--loss-scale-hysteresis",
-                                             "--loss-scale-min",
-                                             "--initial-scale-power",
-                                             "--lr-schedule",
-                                             "--no-decay",
-                                             "--group",
-                                             "--checkpoint",
-                                             "--checkpoint-every",
-                                             "--keep",
-                                             "--resume",
-                                             "--save-hf",
-                                             "--shard-size",
-                                             "--check-finite"};
+static const char *const laterFlagNames[] = {
+    "--checkpoint", "--checkpoint-every", "--checkpoint-sync", "--keep",
+    "--resume",     "--save-hf",          "--shard-size"};
 
 static void addCompileFlags(Flags &flags, RunOptions &options,
                             RawOptions &raw) {

@@ -125,6 +125,7 @@ CompileOptions zero_tools::compileOptions(const RunOptions &options) {
   compile.memoryBytes = budgetOf(options);
   compile.machine = options.machine;
   compile.remat = options.remat;
+  compile.microBatches = options.accumulate;
   if (!options.schedule.empty())
     compile.schedule = options.schedule;
   if (!options.loss.empty())
