@@ -245,9 +245,8 @@ static std::string getHelp(const StepFunction &step,
     activations |= buffer.kind == MemoryKind::Activation && buffer.bytes > 0;
   }
   bool recomputes =
-      llvm::any_of(step.func.getFunctionBody().front(), [](Operation &op) {
-        return op.hasAttr(kRecomputedAttr);
-      });
+      llvm::any_of(FunctionOpInterface(step.func).getFunctionBody().front(),
+                   [](Operation &op) { return op.hasAttr(kRecomputedAttr); });
   SmallVector<StringRef> help;
   if (stage < 3)
     help.push_back("ZeRO stage 3");
