@@ -287,7 +287,7 @@ FailureOr<OwningOpRef<ModuleOp>> BudgetSearch::take(ModuleOp module) {
   InFlightDiagnostic diag = module.emitError()
                             << zero::describeMissingMemory(program, budget);
   if (options.remat.empty() || options.remat == "none")
-    diag << ", recomputation (remat auto)";
+    diag << ", recomputation (--remat auto)";
   return diag;
 }
 
