@@ -51,6 +51,7 @@ private:
   void castGradients();
   void buildGradientFactor(Value sumSquares);
   void buildClippedNorm(Value norm);
+  Value buildUsedScale();
   void buildScalingUpdate();
   LogicalResult buildOptimizer();
   void addGradientResults();
@@ -238,12 +239,19 @@ void StepBuilder::buildClippedNorm(Value norm) {
 // Updates
 //===----------------------------------------------------------------------===//
 
+/// The scale of this step as a value of its own, since its state is replaced
+/// before the step returns.
+Value StepBuilder::buildUsedScale() {
+  Value one = createScalar(builder, loc, builder.getF32Type(), 1.0);
+  return MulOp::create(builder, loc, lossScale, one);
+}
+
 /// The loss scale of the next step, and what this one says about it.
 void StepBuilder::buildScalingUpdate() {
   assignState("optimizer_step",
               NextStepOp::create(builder, loc, doneSteps, inputs.skip));
   if (lossScale)
-    addResult("loss_scale", "same", lossScale);
+    addResult("loss_scale", "same", buildUsedScale());
   addResult("overflow", "same",
             CastOp::create(builder, loc, inputs.skip, builder.getI64Type()));
   if (!isScaleDynamic())
