@@ -100,9 +100,10 @@ static void addBufferization(OpPassManager &pm) {
 }
 
 /// Loops and scalars become LLVM.
-static void addToLLVM(OpPassManager &pm) {
+static void addToLLVM(OpPassManager &pm, bool expandHalf) {
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createConvertLinalgToLoopsPass());
+  func.addPass(createKernelExpandFloats({expandHalf}));
   func.addPass(createKernelExpandMath());
   func.addPass(createCanonicalizerPass());
   func.addPass(createCSEPass());
@@ -121,17 +122,17 @@ static void addToLLVM(OpPassManager &pm) {
   pm.addPass(createReconcileUnrealizedCastsPass());
 }
 
-void zero::buildKernelPipeline(OpPassManager &pm) {
+void zero::buildKernelPipeline(OpPassManager &pm, bool expandHalf) {
   addToLinalg(pm);
   addBufferization(pm);
-  addToLLVM(pm);
+  addToLLVM(pm, expandHalf);
 }
 
 void zero::registerKernelPipeline() {
   PassPipelineRegistration<>(
       "kernel-to-llvm-pipeline",
       "Turn functions with plan.kernel into the LLVM dialect",
-      buildKernelPipeline);
+      [](OpPassManager &pm) { buildKernelPipeline(pm); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -166,7 +167,7 @@ LogicalResult zero::compileKernels(ModuleOp module, const KernelTarget &target,
   SmallVector<std::string> names;
   OwningOpRef<ModuleOp> kernels = cloneKernels(module, names);
   PassManager pm(context, ModuleOp::getOperationName());
-  buildKernelPipeline(pm);
+  buildKernelPipeline(pm, !llvm::is_contained(target.features, "f16c"));
   if (failed(pm.run(*kernels)))
     return failure();
   llvm::LLVMContext llvmContext;

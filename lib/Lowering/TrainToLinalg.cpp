@@ -43,8 +43,10 @@ struct TrainToLinalg : zero::impl::TrainToLinalgBase<TrainToLinalg> {
     populateTrainOptimizerToLinalg(patterns);
     populateTrainPoolToLinalg(patterns);
     populateTrainReductionToLinalg(patterns);
+    populateTrainScatterToLinalg(patterns);
     populateTrainShapeToLinalg(patterns);
     populateTrainSoftmaxToLinalg(patterns);
+    populateTrainStepToLinalg(patterns);
     walkAndApplyPatterns(func, std::move(patterns));
 
     WalkResult rest = func.walk([](Operation *op) {

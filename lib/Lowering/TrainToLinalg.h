@@ -33,8 +33,10 @@ void populateTrainNormToLinalg(RewritePatternSet &patterns);
 void populateTrainOptimizerToLinalg(RewritePatternSet &patterns);
 void populateTrainPoolToLinalg(RewritePatternSet &patterns);
 void populateTrainReductionToLinalg(RewritePatternSet &patterns);
+void populateTrainScatterToLinalg(RewritePatternSet &patterns);
 void populateTrainShapeToLinalg(RewritePatternSet &patterns);
 void populateTrainSoftmaxToLinalg(RewritePatternSet &patterns);
+void populateTrainStepToLinalg(RewritePatternSet &patterns);
 
 /// Empty tensors for the results of `op` if none has an element: slices of
 /// nothing are no valid IR.
@@ -120,6 +122,11 @@ Value emptyTensor(OpBuilder &b, Location loc, ArrayRef<int64_t> shape,
 Value emptyTensor(OpBuilder &b, Location loc, Type type);
 Value filledTensor(OpBuilder &b, Location loc, Type type, double value);
 
+/// A reshape that only joins or only splits dimensions is a view even of a
+/// strided tensor; others go by way of one dimension.
+Value reshapeTensor(OpBuilder &b, Location loc, Value value,
+                    ArrayRef<int64_t> shape);
+
 /// The only element of a rank-0 tensor.
 Value extractScalar(OpBuilder &b, Location loc, Value tensor);
 Value extractElement(OpBuilder &b, Location loc, Value tensor,
@@ -149,6 +156,10 @@ SmallVector<Value> reduceElements(OpBuilder &b, Location loc,
 /// The sum of what `body` makes of the elements of `operands`, in `type`.
 Value sumElements(OpBuilder &b, Location loc, ValueRange operands, Type type,
                   ElementsFn body);
+
+/// The position along a dimension of `size` that `index` means: negative counts
+/// from the end. The result lies in the dimension for any index.
+Value resolveIndex(OpBuilder &b, Location loc, Value index, int64_t size);
 
 //===----------------------------------------------------------------------===//
 // Loops over rows

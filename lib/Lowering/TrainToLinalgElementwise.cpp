@@ -315,10 +315,14 @@ static SmallVector<Value> lower(OpBuilder &b, OpTy op) {
   return mapElements(
       b, op.getLoc(), emptyTensor(b, op.getLoc(), type), op->getOperands(),
       [&](OpBuilder &nested, Location loc, ValueRange args) {
+        // A choice moves elements as they are.
+        constexpr bool moves = std::is_same_v<OpTy, train::WhereOp>;
         SmallVector<Value> scalars;
-        for (Value arg : args)
-          scalars.push_back(
-              convertScalar(nested, loc, arg, getComputeType(arg.getType())));
+        for (Value arg : args) {
+          Type type = arg.getType();
+          scalars.push_back(convertScalar(nested, loc, arg,
+                                          moves ? type : getComputeType(type)));
+        }
         Value result = emit(Scalars{{nested, loc}}, op, scalars);
         return SmallVector<Value>{
             convertScalar(nested, loc, result, type.getElementType())};

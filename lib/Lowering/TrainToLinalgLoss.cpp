@@ -144,18 +144,22 @@ static SmallVector<Value> lowerCrossEntropyGrad(OpBuilder &b,
     Label label =
         readLabel(n, at, op.getLabels(), indices, classes, op.getIgnoreIndex());
     Value out = emptyTensor(n, at, getTensorType(row).getShape(), element);
+    auto getPart = [&](OpBuilder &nested, Location here, Value logit) -> Value {
+      Value x = convertScalar(nested, here, logit, compute);
+      Value shifted = arith::SubFOp::create(nested, here, x, lse);
+      Value p = math::ExpOp::create(nested, here, shifted);
+      Value part = arith::MulFOp::create(nested, here, p, share);
+      return arith::SelectOp::create(nested, here, label.ignored, zero, part);
+    };
     Value result = mapElements(
         n, at, out, row, [&](OpBuilder &nested, Location here, ValueRange e) {
-          Value x = convertScalar(nested, here, e[0], compute);
-          Value shifted = arith::SubFOp::create(nested, here, x, lse);
-          Value p = math::ExpOp::create(nested, here, shifted);
-          Value part = arith::MulFOp::create(nested, here, p, share);
-          Value kept =
-              arith::SelectOp::create(nested, here, label.ignored, zero, part);
-          return SmallVector<Value>{convertScalar(nested, here, kept, element)};
+          Value part = getPart(nested, here, e[0]);
+          return SmallVector<Value>{convertScalar(nested, here, part, element)};
         })[0];
-    Value own = convertScalar(n, at, extractElement(n, at, result, label.index),
-                              compute);
+    // What was rounded when it was stored is computed again.
+    Value own = element == compute
+                    ? extractElement(n, at, result, label.index)
+                    : getPart(n, at, extractElement(n, at, row, label.index));
     Value target = arith::SelectOp::create(n, at, label.ignored, zero, share);
     own = arith::SubFOp::create(n, at, own, target);
     result = insertElement(n, at, convertScalar(n, at, own, element), result,

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Poolings and their gradients: a loop over the windows, and in it a loop over
-// a window's elements that skips the padding.
+// a window's elements that skips the padding. Floats narrower than f32 are
+// computed in f32; gradients of windows that overlap add up in f32 too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -98,11 +99,11 @@ Place Windows::locate(OpBuilder &b, Location loc, ValueRange window,
 static SmallVector<Value> lowerMaxPool(OpBuilder &b, train::MaxPoolOp op) {
   Location loc = op.getLoc();
   auto type = cast<RankedTensorType>(op.getResult().getType());
-  Type element = type.getElementType();
+  Type element = type.getElementType(), compute = getComputeType(element);
   Windows windows(op, getTensorType(op.getInput()).getShape());
   auto body = [&](OpBuilder &n, Location at, ValueRange window,
                   ValueRange out) -> SmallVector<Value> {
-    Value low = constantScalar(n, at, element,
+    Value low = constantScalar(n, at, compute,
                                -std::numeric_limits<double>::infinity());
     Value max =
         buildLoops(n, at, windows.kernel, low,
@@ -111,12 +112,63 @@ static SmallVector<Value> lowerMaxPool(OpBuilder &b, train::MaxPoolOp op) {
                      Place place = windows.locate(k, here, window, offset);
                      Value x =
                          extractElement(k, here, op.getInput(), place.indices);
+                     x = convertScalar(k, here, x, compute);
                      x = arith::SelectOp::create(k, here, place.inside, x, low);
                      return {maxScalar(k, here, carried[0], x)};
                    })[0];
+    max = convertScalar(n, at, max, element);
     return {insertElement(n, at, max, out[0], window)};
   };
   return buildLoops(b, loc, type.getShape(), emptyTensor(b, loc, type), body);
+}
+
+/// Adds the gradient of a window to the plane of the input that it lies in.
+using AddWindowFn = llvm::function_ref<Value(OpBuilder &, Location,
+                                             ValueRange window, Value plane)>;
+
+/// Most elements of a plane of narrow floats that has a copy in f32.
+static constexpr int64_t kMaxPlane = 1 << 17;
+
+/// The gradient by the input, plane by plane, from those of all windows.
+static SmallVector<Value> addWindows(OpBuilder &b, Location loc,
+                                     RankedTensorType gradType,
+                                     RankedTensorType type, AddWindowFn add) {
+  Type element = type.getElementType(), compute = getComputeType(element);
+  auto spatial = llvm::to_vector(llvm::seq<int64_t>(2, type.getRank()));
+  Rows planes(type.getShape(), spatial);
+  bool copies = element != compute && planes.getRowSize() <= kMaxPlane;
+  auto body = [&](OpBuilder &n, Location at, ValueRange indices,
+                  ValueRange out) -> SmallVector<Value> {
+    Value own = planes.extract(n, at, out[0], indices);
+    RankedTensorType planeType = getTensorType(own);
+    Value sum = copies ? filledTensor(n, at, planeType.clone(compute), 0) : own;
+    sum = buildLoops(n, at, gradType.getShape().drop_front(2), sum,
+                     [&](OpBuilder &w, Location here, ValueRange offset,
+                         ValueRange plane) -> SmallVector<Value> {
+                       SmallVector<Value> window(indices);
+                       llvm::append_range(window, offset);
+                       return {add(w, here, window, plane[0])};
+                     })[0];
+    if (copies)
+      sum = mapElements(n, at, emptyTensor(n, at, planeType), sum,
+                        [&](OpBuilder &e, Location here, ValueRange x) {
+                          return SmallVector<Value>{
+                              convertScalar(e, here, x[0], element)};
+                        })[0];
+    return {planes.insert(n, at, sum, out[0], indices)};
+  };
+  Value init =
+      copies ? emptyTensor(b, loc, type) : filledTensor(b, loc, type, 0);
+  return buildLoops(b, loc, planes.getExtents(), init, body);
+}
+
+/// Adds `part` to an element of a plane, in the plane's type.
+static Value addTo(OpBuilder &b, Location loc, Value part, Value plane,
+                   ValueRange at) {
+  Value sum = extractElement(b, loc, plane, at);
+  part = convertScalar(b, loc, part, sum.getType());
+  return insertElement(b, loc, arith::AddFOp::create(b, loc, sum, part), plane,
+                       at);
 }
 
 /// True where `x` replaces `best`: it is larger or not a number, so that the
@@ -131,50 +183,53 @@ static Value wins(OpBuilder &b, Location loc, Value x, Value best,
                                arith::AndIOp::create(b, loc, better, known));
 }
 
+/// Where the largest element of a window lies in its plane, and whether there
+/// is one: a window of minus infinities has its largest element too.
+static std::pair<SmallVector<Value>, Value>
+findLargest(OpBuilder &b, Location loc, const Windows &windows, Value input,
+            ValueRange window) {
+  Type compute = getComputeType(getTensorType(input).getElementType());
+  Value none = arith::ConstantOp::create(b, loc, b.getBoolAttr(false));
+  SmallVector<Value> start = {
+      constantScalar(b, loc, compute, -std::numeric_limits<double>::infinity()),
+      none};
+  start.append(windows.kernel.size(), constantIndex(b, loc, 0));
+  SmallVector<Value> best = buildLoops(
+      b, loc, windows.kernel, start,
+      [&](OpBuilder &k, Location here, ValueRange offset,
+          ValueRange carried) -> SmallVector<Value> {
+        Place place = windows.locate(k, here, window, offset);
+        Value x = convertScalar(
+            k, here, extractElement(k, here, input, place.indices), compute);
+        Value better = wins(k, here, x, carried[0], place.inside);
+        Value first = arith::CmpIOp::create(k, here, arith::CmpIPredicate::ugt,
+                                            place.inside, carried[1]);
+        Value take = arith::OrIOp::create(k, here, better, first);
+        SmallVector<Value> next = {
+            arith::SelectOp::create(k, here, take, x, carried[0]),
+            arith::OrIOp::create(k, here, place.inside, carried[1])};
+        for (auto [index, old] : llvm::zip_equal(
+                 ArrayRef(place.indices).drop_front(2), carried.drop_front(2)))
+          next.push_back(arith::SelectOp::create(k, here, take, index, old));
+        return next;
+      });
+  return {SmallVector<Value>(ArrayRef(best).drop_front(2)), best[1]};
+}
+
 static SmallVector<Value> lowerMaxPoolGrad(OpBuilder &b,
                                            train::MaxPoolGradOp op) {
-  Location loc = op.getLoc();
   RankedTensorType gradType = getTensorType(op.getGrad());
-  Type element = gradType.getElementType();
   Windows windows(op, getTensorType(op.getInput()).getShape());
-  auto body = [&](OpBuilder &n, Location at, ValueRange window,
-                  ValueRange out) -> SmallVector<Value> {
-    // Best value, its indices, and whether there is one: a window of minus
-    // infinities has its largest element too.
-    Value none = arith::ConstantOp::create(n, at, n.getBoolAttr(false));
-    SmallVector<Value> start = {
-        constantScalar(n, at, element,
-                       -std::numeric_limits<double>::infinity()),
-        none};
-    start.append(windows.input.size(), constantIndex(n, at, 0));
-    SmallVector<Value> best = buildLoops(
-        n, at, windows.kernel, start,
-        [&](OpBuilder &k, Location here, ValueRange offset,
-            ValueRange carried) -> SmallVector<Value> {
-          Place place = windows.locate(k, here, window, offset);
-          Value x = extractElement(k, here, op.getInput(), place.indices);
-          Value better = wins(k, here, x, carried[0], place.inside);
-          Value first = arith::CmpIOp::create(
-              k, here, arith::CmpIPredicate::ugt, place.inside, carried[1]);
-          Value take = arith::OrIOp::create(k, here, better, first);
-          SmallVector<Value> next = {
-              arith::SelectOp::create(k, here, take, x, carried[0]),
-              arith::OrIOp::create(k, here, place.inside, carried[1])};
-          for (auto [index, old] :
-               llvm::zip_equal(place.indices, carried.drop_front(2)))
-            next.push_back(arith::SelectOp::create(k, here, take, index, old));
-          return next;
-        });
-    ArrayRef<Value> position = ArrayRef(best).drop_front(2);
+  auto add = [&](OpBuilder &n, Location at, ValueRange window,
+                 Value plane) -> Value {
+    auto [position, found] = findLargest(n, at, windows, op.getInput(), window);
     Value grad = extractElement(n, at, op.getGrad(), window);
-    grad = arith::SelectOp::create(n, at, best[1], grad,
-                                   constantScalar(n, at, element, 0));
-    Value sum = extractElement(n, at, out[0], position);
-    sum = arith::AddFOp::create(n, at, sum, grad);
-    return {insertElement(n, at, sum, out[0], position)};
+    Value zero = constantScalar(n, at, grad.getType(), 0);
+    grad = arith::SelectOp::create(n, at, found, grad, zero);
+    return addTo(n, at, grad, plane, position);
   };
-  return buildLoops(b, loc, gradType.getShape(),
-                    filledTensor(b, loc, op.getResult().getType(), 0), body);
+  return addWindows(b, op.getLoc(), gradType, getTensorType(op.getResult()),
+                    add);
 }
 
 //===----------------------------------------------------------------------===//
@@ -230,33 +285,29 @@ static SmallVector<Value> lowerAvgPool(OpBuilder &b, train::AvgPoolOp op) {
 
 static SmallVector<Value> lowerAvgPoolGrad(OpBuilder &b,
                                            train::AvgPoolGradOp op) {
-  Location loc = op.getLoc();
   RankedTensorType gradType = getTensorType(op.getGrad());
-  Type element = gradType.getElementType(), compute = getComputeType(element);
+  Type compute = getComputeType(gradType.getElementType());
   Windows windows(op, op.getInputShape());
-  auto body = [&](OpBuilder &n, Location at, ValueRange window,
-                  ValueRange out) -> SmallVector<Value> {
+  auto add = [&](OpBuilder &n, Location at, ValueRange window,
+                 Value plane) -> Value {
     Value count =
         countElements(n, at, windows, window, op.getCountIncludePad(), compute);
     Value grad = convertScalar(
         n, at, extractElement(n, at, op.getGrad(), window), compute);
-    Value share = convertScalar(
-        n, at, arith::DivFOp::create(n, at, grad, count), element);
-    Value zero = constantScalar(n, at, element, 0);
-    return buildLoops(
-        n, at, windows.kernel, out,
-        [&](OpBuilder &k, Location here, ValueRange offset,
-            ValueRange carried) -> SmallVector<Value> {
-          Place place = windows.locate(k, here, window, offset);
-          Value part =
-              arith::SelectOp::create(k, here, place.inside, share, zero);
-          Value sum = extractElement(k, here, carried[0], place.indices);
-          sum = arith::AddFOp::create(k, here, sum, part);
-          return {insertElement(k, here, sum, carried[0], place.indices)};
-        });
+    Value share = arith::DivFOp::create(n, at, grad, count);
+    Value zero = constantScalar(n, at, compute, 0);
+    return buildLoops(n, at, windows.kernel, plane,
+                      [&](OpBuilder &k, Location here, ValueRange offset,
+                          ValueRange carried) -> SmallVector<Value> {
+                        Place place = windows.locate(k, here, window, offset);
+                        Value part = arith::SelectOp::create(
+                            k, here, place.inside, share, zero);
+                        return {addTo(k, here, part, carried[0],
+                                      ArrayRef(place.indices).drop_front(2))};
+                      })[0];
   };
-  return buildLoops(b, loc, gradType.getShape(),
-                    filledTensor(b, loc, op.getResult().getType(), 0), body);
+  return addWindows(b, op.getLoc(), gradType, getTensorType(op.getResult()),
+                    add);
 }
 
 void zero::populateTrainPoolToLinalg(RewritePatternSet &patterns) {

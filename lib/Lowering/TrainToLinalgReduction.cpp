@@ -8,7 +8,8 @@
 //
 // One linalg.generic each, in the order of the operand's dimensions: a
 // reduction of the last dimensions keeps its sum in registers, one of the first
-// dimensions adds whole rows.
+// dimensions adds whole rows. Floats narrower than f32 add up in f32, in a
+// temporary; where that would be large, piece by piece of the result.
 //
 //===----------------------------------------------------------------------===//
 
@@ -69,18 +70,6 @@ static Value getExtreme(OpBuilder &b, Location loc, Type type, bool largest) {
   return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
 }
 
-template <typename OpTy>
-static SmallVector<Value> lowerExtreme(OpBuilder &b, OpTy op) {
-  constexpr bool isMax = std::is_same_v<OpTy, train::ReduceMaxOp>;
-  Location loc = op.getLoc();
-  auto type = cast<RankedTensorType>(op.getResult().getType());
-  Value start = getExtreme(b, loc, type.getElementType(), !isMax);
-  Value init = linalg::FillOp::create(b, loc, start, emptyTensor(b, loc, type))
-                   .getResult(0);
-  return {reduceAxes(b, loc, op.getInput(), op.getAxes(), op.getKeepdims(),
-                     init, isMax ? maxScalar : minScalar)};
-}
-
 /// Each element of `sum` divided by `count`, as `element`.
 static Value finishSum(OpBuilder &b, Location loc, Value sum, double count,
                        Type element) {
@@ -98,19 +87,124 @@ static Value finishSum(OpBuilder &b, Location loc, Value sum, double count,
       })[0];
 }
 
+namespace {
+/// A reduction of floats or integers.
+struct Reduction {
+  ArrayRef<int64_t> axes;
+  bool keepDims;
+  RankedTensorType result;
+  Combine combine;
+  double count; ///< what a sum is divided by
+  /// The value that changes nothing, of a type.
+  llvm::function_ref<Value(OpBuilder &, Location, Type)> getNeutral;
+
+  Value reduce(OpBuilder &b, Location loc, Value input, ArrayRef<int64_t> over,
+               RankedTensorType type) const;
+  Value reduceInPieces(OpBuilder &b, Location loc, Value input,
+                       ArrayRef<bool> looped) const;
+  Value build(OpBuilder &b, Location loc, Value input) const;
+};
+} // namespace
+
+/// Reduces a tensor or a piece of it to one of `type`.
+Value Reduction::reduce(OpBuilder &b, Location loc, Value input,
+                        ArrayRef<int64_t> over, RankedTensorType type) const {
+  Type element = type.getElementType(), compute = getComputeType(element);
+  Value start = getNeutral(b, loc, compute);
+  Value empty = emptyTensor(b, loc, type.getShape(), compute);
+  Value init = linalg::FillOp::create(b, loc, start, empty).getResult(0);
+  Value sum = reduceAxes(b, loc, input, over, keepDims, init, combine);
+  return finishSum(b, loc, sum, count, element);
+}
+
+/// Most elements of the temporary of a reduction of narrow floats.
+static constexpr int64_t kMaxTemporary = 1 << 16;
+
+/// The first dimensions that the result keeps, over which a loop has to go so
+/// that the pieces are small enough.
+static SmallVector<bool> getLoopedDims(RankedTensorType input,
+                                       ArrayRef<int64_t> axes) {
+  SmallVector<bool> looped(input.getRank(), false);
+  int64_t elements = 1;
+  for (int64_t dim = 0; dim < input.getRank(); ++dim)
+    if (!llvm::is_contained(axes, dim))
+      elements *= input.getDimSize(dim);
+  for (int64_t dim = 0; dim < input.getRank() && elements > kMaxTemporary;
+       ++dim) {
+    if (llvm::is_contained(axes, dim))
+      continue;
+    looped[dim] = true;
+    elements /= input.getDimSize(dim);
+  }
+  return looped;
+}
+
+Value Reduction::reduceInPieces(OpBuilder &b, Location loc, Value input,
+                                ArrayRef<bool> looped) const {
+  SmallVector<int64_t> inDims, outDims, over;
+  int64_t outDim = 0;
+  for (auto [dim, isLooped] : llvm::enumerate(looped)) {
+    bool reduced = llvm::is_contained(axes, static_cast<int64_t>(dim));
+    if (reduced)
+      over.push_back(inDims.size());
+    if (!isLooped)
+      inDims.push_back(dim);
+    if (!isLooped && (!reduced || keepDims))
+      outDims.push_back(outDim);
+    outDim += !reduced || keepDims;
+  }
+  Rows from(getTensorType(input).getShape(), inDims);
+  Rows to(result.getShape(), outDims);
+  return buildLoops(b, loc, from.getExtents(), emptyTensor(b, loc, result),
+                    [&](OpBuilder &n, Location at, ValueRange indices,
+                        ValueRange carried) -> SmallVector<Value> {
+                      Value out = to.extract(n, at, carried[0], indices);
+                      Value piece =
+                          reduce(n, at, from.extract(n, at, input, indices),
+                                 over, getTensorType(out));
+                      return {to.insert(n, at, piece, carried[0], indices)};
+                    })[0];
+}
+
+Value Reduction::build(OpBuilder &b, Location loc, Value input) const {
+  Type element = result.getElementType();
+  SmallVector<bool> looped = getLoopedDims(getTensorType(input), axes);
+  if (element == getComputeType(element) || !llvm::is_contained(looped, true))
+    return reduce(b, loc, input, axes, result);
+  return reduceInPieces(b, loc, input, looped);
+}
+
+template <typename OpTy>
+static SmallVector<Value> lowerExtreme(OpBuilder &b, OpTy op) {
+  constexpr bool isMax = std::is_same_v<OpTy, train::ReduceMaxOp>;
+  auto neutral = [](OpBuilder &n, Location at, Type type) {
+    return getExtreme(n, at, type, !isMax);
+  };
+  Reduction reduction{op.getAxes(),
+                      op.getKeepdims(),
+                      getTensorType(op.getResult()),
+                      isMax ? maxScalar : minScalar,
+                      /*count=*/1,
+                      neutral};
+  return {reduction.build(b, op.getLoc(), op.getInput())};
+}
+
 template <typename OpTy>
 static SmallVector<Value> lowerSum(OpBuilder &b, OpTy op) {
-  Location loc = op.getLoc();
-  auto type = cast<RankedTensorType>(op.getResult().getType());
-  Type element = type.getElementType();
-  Value init = filledTensor(b, loc, type.clone(getComputeType(element)), 0);
-  Value sum = reduceAxes(b, loc, op.getInput(), op.getAxes(), op.getKeepdims(),
-                         init, addReassociated);
   double count = 1;
   if constexpr (std::is_same_v<OpTy, train::ReduceMeanOp>)
     for (int64_t axis : op.getAxes())
       count *= getTensorType(op.getInput()).getDimSize(axis);
-  return {finishSum(b, loc, sum, count, element)};
+  auto neutral = [](OpBuilder &n, Location at, Type type) {
+    return constantScalar(n, at, type, 0);
+  };
+  Reduction reduction{op.getAxes(),
+                      op.getKeepdims(),
+                      getTensorType(op.getResult()),
+                      addReassociated,
+                      count,
+                      neutral};
+  return {reduction.build(b, op.getLoc(), op.getInput())};
 }
 
 void zero::populateTrainReductionToLinalg(RewritePatternSet &patterns) {

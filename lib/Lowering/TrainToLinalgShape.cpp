@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Slices are views, transposes and broadcasts are indexing maps, the others
-// write into slices of their result.
+// write into slices of their result. Elements keep their bits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
 
 using namespace mlir;
 using namespace mlir::zero;
@@ -34,27 +33,9 @@ static SmallVector<OpFoldResult> getIndexAttrs(OpBuilder &b,
   return attrs;
 }
 
-/// A reshape that only joins or only splits dimensions is a view even of a
-/// strided tensor; others go by way of one dimension.
 static SmallVector<Value> lowerReshape(OpBuilder &b, train::ReshapeOp op) {
-  Location loc = op.getLoc();
-  RankedTensorType from = getTensorType(op.getInput()), to = getResultType(op);
-  Value value = op.getInput();
-  if (from == to)
-    return {value};
-  auto groups = getReassociationIndicesForReshape(from, to);
-  if (groups && from.getRank() < to.getRank())
-    return {tensor::ExpandShapeOp::create(b, loc, to, value, *groups)};
-  if (groups && from.getRank() > to.getRank())
-    return {tensor::CollapseShapeOp::create(b, loc, to, value, *groups)};
-  auto all = [](int64_t rank) {
-    ReassociationIndices dims;
-    llvm::append_range(dims, llvm::seq<int64_t>(0, rank));
-    return SmallVector<ReassociationIndices>{dims};
-  };
-  Value flat =
-      tensor::CollapseShapeOp::create(b, loc, value, all(from.getRank()));
-  return {tensor::ExpandShapeOp::create(b, loc, to, flat, all(to.getRank()))};
+  return {reshapeTensor(b, op.getLoc(), op.getInput(),
+                        getResultType(op).getShape())};
 }
 
 static SmallVector<Value> lowerBroadcast(OpBuilder &b, train::BroadcastOp op) {
@@ -126,25 +107,6 @@ static SmallVector<Value> lowerPad(OpBuilder &b, train::PadOp op) {
 // Gather
 //===----------------------------------------------------------------------===//
 
-/// The position along a dimension of `size` that `index` means: negative counts
-/// from the end. The result lies in the dimension for any index.
-static Value resolveIndex(OpBuilder &b, Location loc, Value index,
-                          int64_t size) {
-  Type i64 = b.getI64Type();
-  Value wide = convertScalar(b, loc, index, i64);
-  Value zero = constantScalar(b, loc, i64, 0);
-  Value last = constantScalar(b, loc, i64, size - 1);
-  Value wrapped = arith::AddIOp::create(
-      b, loc, wide,
-      arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(size)));
-  Value negative =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, wide, zero);
-  Value position = arith::SelectOp::create(b, loc, negative, wrapped, wide);
-  position = arith::MinSIOp::create(b, loc, position, last);
-  position = arith::MaxSIOp::create(b, loc, position, zero);
-  return arith::IndexCastOp::create(b, loc, b.getIndexType(), position);
-}
-
 static SmallVector<Value> lowerGather(OpBuilder &b, train::GatherOp op) {
   Location loc = op.getLoc();
   RankedTensorType type = getResultType(op);
@@ -178,51 +140,10 @@ static SmallVector<Value> lowerGather(OpBuilder &b, train::GatherOp op) {
   return {generic.getResult(0)};
 }
 
-/// Adds the slice of `grad` at `indices` (of the dimensions before `axis` and
-/// of the index tensor) to the slice of `sum` that it was taken from.
-static Value addSlice(OpBuilder &b, Location loc, train::GatherGradOp op,
-                      ValueRange indices, Value sum) {
-  int64_t axis = op.getAxis();
-  RankedTensorType gradType = getTensorType(op.getGrad());
-  RankedTensorType sumType = getTensorType(sum);
-  Value index =
-      extractElement(b, loc, op.getIndices(), indices.drop_front(axis));
-  SmallVector<Value> to(indices.take_front(axis));
-  to.push_back(resolveIndex(b, loc, index, sumType.getDimSize(axis)));
-  Rows from(gradType.getShape(), llvm::to_vector(llvm::seq<int64_t>(
-                                     indices.size(), gradType.getRank())));
-  Rows target(sumType.getShape(),
-              llvm::to_vector(llvm::seq<int64_t>(axis + 1, sumType.getRank())));
-  Value part = from.extract(b, loc, op.getGrad(), indices);
-  Value old = target.extract(b, loc, sum, to);
-  Value added = mapElements(
-      b, loc, old, part,
-      [&](OpBuilder &n, Location at, ValueRange args) {
-        return SmallVector<Value>{
-            arith::AddFOp::create(n, at, args[1], args[0])};
-      },
-      /*readsInits=*/true)[0];
-  return target.insert(b, loc, added, sum, to);
-}
-
-static SmallVector<Value> lowerGatherGrad(OpBuilder &b,
-                                          train::GatherGradOp op) {
-  Location loc = op.getLoc();
-  int64_t loops = op.getAxis() + getTensorType(op.getIndices()).getRank();
-  ArrayRef<int64_t> extents =
-      getTensorType(op.getGrad()).getShape().take_front(loops);
-  return buildLoops(
-      b, loc, extents, filledTensor(b, loc, getResultType(op), 0),
-      [&](OpBuilder &n, Location at, ValueRange indices, ValueRange carried) {
-        return SmallVector<Value>{addSlice(n, at, op, indices, carried[0])};
-      });
-}
-
 void zero::populateTrainShapeToLinalg(RewritePatternSet &patterns) {
   addLowering(patterns, lowerBroadcast);
   addLowering(patterns, lowerConcat);
   addLowering(patterns, lowerGather);
-  addLowering(patterns, lowerGatherGrad);
   addLowering(patterns, lowerPad);
   addLowering(patterns, lowerReshape);
   addLowering(patterns, lowerSlice);
