@@ -128,9 +128,12 @@ void StepLowering::declareParam(ParamOp param) {
 
 void StepLowering::declareState(StateOp state) {
   bool sums = state.getAccumulator();
-  declareParameter(state, state.getSymName(), state.getType(),
-                   sums ? plan::Kind::Gradient : plan::Kind::OptimizerState,
-                   sums ? plan::ParamRole::Accumulator : plan::ParamRole::State);
+  plan::Kind kind = !state.getParam() ? plan::Kind::Persistent
+                    : sums            ? plan::Kind::Gradient
+                                      : plan::Kind::OptimizerState;
+  declareParameter(state, state.getSymName(), state.getType(), kind,
+                   sums ? plan::ParamRole::Accumulator
+                        : plan::ParamRole::State);
 }
 
 LogicalResult StepLowering::declareSymbols() {
@@ -299,13 +302,19 @@ LogicalResult StepLowering::lowerConstant(arith::ConstantOp op) {
   return success();
 }
 
+/// A state of the step itself may leave the step as it was: in a copy.
 LogicalResult StepLowering::lowerRead(ReadOp op) {
   Storage *storage = symbols.lookup(op.getSymbol());
-  memory.bind(op.getValue(),
-              {storage,
-               StridedLayout::contiguous(
-                   storage->buffer.getBuffer().getType().getShape()),
-               0});
+  MemRefType type = storage->buffer.getBuffer().getType();
+  Place place = {storage, StridedLayout::contiguous(type.getShape()), 0};
+  auto state = module.lookupSymbol<StateOp>(op.getSymbol());
+  if (state && !state.getParam() &&
+      liveness.lastRead(op.getValue()) > liveness.assignment(op.getSymbol())) {
+    Place own = fresh(op.getLoc(), type, plan::Kind::Activation);
+    copy(op.getLoc(), place, own);
+    place = own;
+  }
+  memory.bind(op.getValue(), place);
   return success();
 }
 

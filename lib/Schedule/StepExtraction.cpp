@@ -165,6 +165,8 @@ void StepBuilder::declareSymbols() {
     MemoryKind kind = MemoryKind::OptimizerState;
     if (param)
       kind = param.getBuffer() ? MemoryKind::Persistent : MemoryKind::Parameter;
+    else if (!state.getParam())
+      kind = MemoryKind::Persistent;
     else if (state.getAccumulator())
       kind = MemoryKind::Gradient;
     StringRef name = param ? param.getSymName() : state.getSymName();
