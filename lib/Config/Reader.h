@@ -31,7 +31,8 @@ inline std::string show(bool value) { return value ? "true" : "false"; }
 class ConfigReader {
 public:
   ConfigReader(const ConfigQuestion &question, ConfigResult &result)
-      : flags(question.flags), complete(question.complete), result(result),
+      : flags(question.flags), complete(question.complete),
+        ranksLater(question.anyRanks || !question.complete), result(result),
         settings(result.settings) {
     settings = question.flags;
   }
@@ -111,6 +112,8 @@ private:
 
   const RunSettings flags;
   const bool complete;
+  /// Nobody has to say the number of ranks yet.
+  const bool ranksLater;
   ConfigResult &result;
   RunSettings &settings;
   llvm::StringMap<Seen> seen;

@@ -62,7 +62,7 @@ void ConfigReader::resolveGrid() {
     } else if (!settings.grid.empty()) {
       sayAndNote(name, Verdict::NoEffect, "--zero-grid goes before it");
     } else if (!settings.ranks) {
-      if (complete)
+      if (!ranksLater)
         say(name, Verdict::Refused, "needs the number of ranks; give --ranks");
       else
         say(name, Verdict::Mapped,
@@ -131,7 +131,7 @@ void ConfigReader::splitBatch(int64_t train, bool microGiven, bool stepsGiven) {
                    " / (" + Twine(*settings.batch) + " x " +
                    Twine(*settings.accumulate) + ")");
   }
-  if (!settings.ranks && !complete)
+  if (!settings.ranks && ranksLater)
     return say(kTrain, Verdict::Used,
                "micro-batch x accumulation x ranks; give --ranks to see them");
   int64_t ranks = settings.ranks.value_or(1);
@@ -167,9 +167,12 @@ void ConfigReader::describeBatches(bool overridden) {
         !settings.batch ? "the model's, or --batch"
         : flags.batch   ? show(*settings.batch) + ", from --batch"
                         : "--batch " + show(*settings.batch));
-  if (isAuto(kSteps) && !settings.accumulate)
+  bool open = derived && !settings.accumulate;
+  if (isAuto(kSteps) && !open && !settings.accumulate)
     settings.accumulate = 1;
-  if (isAuto(kSteps) || (derived && !value(kSteps) && settings.accumulate))
+  if (isAuto(kSteps) && open)
+    say(kSteps, Verdict::Used, "train_batch_size / (micro-batch x ranks)");
+  else if (isAuto(kSteps) || (derived && !value(kSteps) && !open))
     say(kSteps, Verdict::Used,
         flags.accumulate ? show(*settings.accumulate) + ", from --accumulate"
                          : "--accumulate " + show(*settings.accumulate));

@@ -12,7 +12,7 @@
 
 #include "ConfigFile.h"
 
-#include "zero/Config/DeepSpeed.h"
+#include "zero/Config/StepOptions.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -21,6 +21,7 @@
 using namespace zero_tools;
 using mlir::zero::ConfigQuestion;
 using mlir::zero::ConfigResult;
+using mlir::zero::kDefaultLearningRate;
 using mlir::zero::RunSettings;
 using mlir::zero::ScheduleSetting;
 
@@ -30,49 +31,69 @@ static std::optional<std::string> unlessEmpty(const std::string &text) {
   return text;
 }
 
-/// What the command line says.
-static RunSettings settingsOf(const RunOptions &options) {
-  auto given = [&](const char *flag) { return options.given.count(flag) > 0; };
-  RunSettings flags;
-  flags.ranks = options.ranks;
-  flags.stage = options.stage;
-  flags.batch = options.batch;
-  flags.accumulate = options.accumulate;
-  flags.steps = options.steps;
-  flags.grid = options.grid;
-  if (given("--zero-shard"))
-    flags.shardAll = options.shardAll;
-  flags.schedule = unlessEmpty(options.schedule);
-  flags.optimizer = unlessEmpty(options.optimizer);
-  if (given("--lr"))
-    flags.learningRate = options.learningRate;
+template <typename T>
+static std::optional<T> unless(const T &value, const T &unsaid) {
+  if (value == unsaid)
+    return std::nullopt;
+  return value;
+}
+
+static std::optional<ScheduleSetting>
+settingOf(const std::optional<ScheduleFlag> &flag) {
+  if (!flag)
+    return std::nullopt;
+  return ScheduleSetting{flag->kind, flag->numbers};
+}
+
+/// What is computed.
+static void setStep(const RunOptions &options, RunSettings &settings) {
+  settings.optimizer = unlessEmpty(options.optimizer);
   if (options.betas) {
-    flags.beta1 = options.betas->first;
-    flags.beta2 = options.betas->second;
+    settings.beta1 = options.betas->first;
+    settings.beta2 = options.betas->second;
   }
-  flags.epsilon = options.epsilon;
-  flags.weightDecay = options.weightDecay;
-  flags.momentum = options.momentum;
-  if (options.nesterov)
-    flags.nesterov = true;
-  flags.precision = unlessEmpty(options.precision);
-  flags.reduceType = unlessEmpty(options.reduceType);
-  flags.lossScale = options.lossScale.scale;
-  flags.lossScaleMin = options.lossScale.min;
-  flags.lossScaleWindow = options.lossScale.window;
-  flags.lossScaleHysteresis = options.lossScale.hysteresis;
-  flags.initialScalePower = options.lossScale.initialPower;
-  flags.clipNorm = options.clipNorm;
-  if (options.lrSchedule)
-    flags.lrSchedule =
-        ScheduleSetting{options.lrSchedule->kind, options.lrSchedule->numbers};
-  if (given("--log-every"))
-    flags.logEvery = options.logEvery;
-  flags.logs = options.logs;
-  flags.logDir = unlessEmpty(options.logDir);
-  if (given("--metric-names"))
-    flags.metricNames = options.metricNames;
-  return flags;
+  settings.epsilon = options.epsilon;
+  settings.weightDecay = options.weightDecay;
+  settings.momentum = options.momentum;
+  settings.dampening = unless(options.dampening, 0.0);
+  settings.nesterov = unless(options.nesterov, false);
+  settings.biasCorrection = unless(options.biasCorrection, true);
+  settings.precision = unlessEmpty(options.precision);
+  settings.reduceType = unlessEmpty(options.reduceType);
+  settings.skipNonFinite = unless(options.skipNonFinite, false);
+  settings.lossScale = options.lossScale.scale;
+  settings.lossScaleMin = options.lossScale.min;
+  settings.lossScaleWindow = options.lossScale.window;
+  settings.lossScaleHysteresis = options.lossScale.hysteresis;
+  settings.initialScalePower = options.lossScale.initialPower;
+  settings.consecutiveHysteresis =
+      unless(options.lossScale.consecutiveHysteresis, false);
+  settings.clipNorm = options.clipNorm;
+  settings.lrSchedule = settingOf(options.lrSchedule);
+  settings.momentumSchedule = settingOf(options.momentumSchedule);
+}
+
+RunSettings zero_tools::settingsOf(const RunOptions &options) {
+  RunSettings settings;
+  setStep(options, settings);
+  settings.ranks = options.ranks;
+  settings.stage = options.stage;
+  settings.batch = options.batch;
+  settings.accumulate = options.accumulate;
+  settings.steps = options.steps;
+  settings.grid = options.grid;
+  settings.shardAll = unless(options.shardAll, false);
+  settings.schedule = unlessEmpty(options.schedule);
+  settings.learningRate = unless(options.learningRate, kDefaultLearningRate);
+  if (options.given.count("--lr"))
+    settings.learningRate = options.learningRate;
+  if (options.given.count("--log-every"))
+    settings.logEvery = options.logEvery;
+  settings.logs = options.logs;
+  settings.logDir = unlessEmpty(options.logDir);
+  if (options.given.count("--metric-names"))
+    settings.metricNames = options.metricNames;
+  return settings;
 }
 
 /// What the step is for: nothing of it can change once it is made.

@@ -15,9 +15,14 @@
 
 #include "RunOptions.h"
 
+#include "zero/Config/DeepSpeed.h"
+
 #include <functional>
 
 namespace zero_tools {
+
+/// What the options say, before or after a config.
+mlir::zero::RunSettings settingsOf(const RunOptions &options);
 
 /// Sets what the config says and the command line does not. Gives `note` a
 /// line for each thing that is not as one might think. Throws

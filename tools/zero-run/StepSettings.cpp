@@ -12,48 +12,16 @@
 
 #include "StepSettings.h"
 
+#include "ConfigFile.h"
+
+#include "zero/Config/StepOptions.h"
 #include "zero/Cost/Machine.h"
 
-#include <cmath>
 #include <stdexcept>
-#include <tuple>
 
 using namespace zero_tools;
-using mlir::train::FloatKind;
-using mlir::train::LearningRateSchedule;
-using mlir::train::LossScaling;
 using mlir::train::ParameterGroup;
 using mlir::train::TrainStepOptions;
-
-static FloatKind floatKind(const std::string &name) {
-  return name == "bf16"   ? FloatKind::BF16
-         : name == "fp16" ? FloatKind::F16
-                          : FloatKind::F32;
-}
-
-static LossScaling lossScaling(const LossScaleFlags &flags) {
-  LossScaling scaling;
-  if (flags.scale.value_or(0) > 0)
-    scaling.fixed = flags.scale;
-  if (flags.initialPower)
-    scaling.initialScale = std::ldexp(1.0, int(*flags.initialPower));
-  scaling.window = flags.window.value_or(scaling.window);
-  scaling.hysteresis = flags.hysteresis.value_or(scaling.hysteresis);
-  scaling.minScale = flags.min.value_or(scaling.minScale);
-  scaling.consecutiveHysteresis = flags.consecutiveHysteresis;
-  return scaling;
-}
-
-static std::optional<LearningRateSchedule>
-scheduleOf(const std::optional<ScheduleFlag> &flag,
-           std::optional<double> learningRate) {
-  if (!flag)
-    return std::nullopt;
-  LearningRateSchedule schedule{flag->kind, flag->numbers};
-  if (learningRate)
-    schedule.numbers.emplace("lr", *learningRate);
-  return schedule;
-}
 
 /// The groups of --group in their order, then that of --no-decay.
 static std::vector<ParameterGroup> groupsOf(const RunOptions &options) {
@@ -79,30 +47,10 @@ static std::vector<ParameterGroup> groupsOf(const RunOptions &options) {
 TrainStepOptions zero_tools::trainStepOptions(const RunOptions &options) {
   TrainStepOptions step;
   step.loss = options.loss;
-  if (!options.optimizer.empty())
-    step.optimizer = options.optimizer;
-  step.momentum = options.momentum.value_or(step.momentum);
-  step.dampening = options.dampening;
-  step.weightDecay = options.weightDecay;
-  step.epsilon = options.epsilon.value_or(step.epsilon);
-  step.nesterov = options.nesterov;
-  step.noBiasCorrection = !options.biasCorrection;
-  if (options.betas)
-    std::tie(step.beta1, step.beta2) = *options.betas;
-  step.precision = floatKind(options.precision);
-  if (!options.reduceType.empty())
-    step.reduceType = floatKind(options.reduceType);
-  if (step.precision == FloatKind::F16)
-    step.lossScaling = lossScaling(options.lossScale);
-  step.skipNonFinite = options.skipNonFinite;
-  step.microBatches = options.accumulate.value_or(1);
-  if (options.clipNorm.value_or(0) > 0)
-    step.clipNorm = options.clipNorm;
+  mlir::zero::setStepOptions(settingsOf(options), step);
   if (options.clipValue.value_or(0) > 0)
     step.clipValue = options.clipValue;
   step.groups = groupsOf(options);
-  step.schedule = scheduleOf(options.lrSchedule, options.learningRate);
-  step.momentumSchedule = scheduleOf(options.momentumSchedule, std::nullopt);
   return step;
 }
 

@@ -178,6 +178,8 @@ struct ConfigQuestion {
   /// Whether a value that nobody gave is refused; otherwise the entry tells
   /// what would give it.
   bool complete = true;
+  /// The number of ranks is chosen later: what depends on it is left open.
+  bool anyRanks = false;
 };
 
 /// What `text` means to a run. Fails where it is no JSON ("LINE:COLUMN: ...");

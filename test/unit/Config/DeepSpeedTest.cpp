@@ -304,6 +304,19 @@ TEST(Batches, RanksAreDerivedWhereNobodySaysThem) {
             "ranks, at most 1024");
 }
 
+TEST(Batches, WithoutRanksTheyStayOpen) {
+  std::string text = "{'train_batch_size': 32, "
+                     "'train_micro_batch_size_per_gpu': 2, "
+                     "'gradient_accumulation_steps': 'auto'}";
+  ConfigQuestion question;
+  question.anyRanks = true;
+  ConfigResult result = read(text, question);
+  EXPECT_FALSE(result.settings.accumulate);
+  EXPECT_EQ(result.settings.batch, 2);
+  EXPECT_EQ(fate(result, "gradient_accumulation_steps"),
+            "used: train_batch_size / (micro-batch x ranks)");
+}
+
 TEST(Batches, ProductsThatAreNone) {
   EXPECT_EQ(refusals("{'train_batch_size': 33, 'gradient_accumulation_steps': "
                      "4, 'train_micro_batch_size_per_gpu': 2}",
