@@ -92,7 +92,7 @@ def Train_StepOps : OpDocGroup {
     %factor, %norm, %overflow = train.gradient_factor %sum scale %scale {max_norm = 1.0 : f64} : ...
     %done = zero.read @optimizer_step : tensor<i64>
     %step = train.add %done, %one : tensor<i64>    // the number of this step, from 1
-    %lr = train.schedule %step #train.schedule<"cosine", {...}> : tensor<i64> -> tensor<f32>
+    %lr = train.schedule %step <"cosine", {...}> : tensor<i64> -> tensor<f32>
     %w1, %m1, %v1 = train.adamw %w, %dw, %m, %v, %lr, %step scale %factor skip %overflow {...} : ...
     %next = train.next_step %done, %overflow : (tensor<i64>, tensor<i1>) -> tensor<i64>
     zero.assign @optimizer_step, %next : tensor<i64>
@@ -110,7 +110,7 @@ def Train_ScheduleOp : Train_Op<"schedule", [CostPerElement<16, 2>]> {
     parameters). Computed in f64 and rounded once.
 
     ```mlir
-    %lr = train.schedule %step #train.schedule<"WarmupLR", {lr = 0.001 : f64,
+    %lr = train.schedule %step <"WarmupLR", {lr = 0.001 : f64,
                          warmup_num_steps = 100.0 : f64}>
         : tensor<i64> -> tensor<f32>
     ```

@@ -191,7 +191,7 @@ def TrainStepPass : Pass<"train-step", "::mlir::ModuleOp"> {
     The update of a bf16 parameter with `clip-norm=1 schedule=constant:lr=0.1`:
 
     ```mlir
-    %lr = train.schedule %step #train.schedule<"constant", {lr = 1.0e-01 : f64}> : tensor<i64> -> tensor<f32>
+    %lr = train.schedule %step <"constant", {lr = 1.0e-01 : f64}> : tensor<i64> -> tensor<f32>
     %g = train.cast %dw : tensor<10x64xbf16> to tensor<10x64xf32>
     %n = train.sum_squares %g : (tensor<10x64xf32>) -> tensor<f64>
     %factor, %norm, %overflow = train.gradient_factor %n {max_norm = 1.0 : f64} : ...
