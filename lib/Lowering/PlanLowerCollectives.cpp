@@ -152,6 +152,18 @@ std::string StepLowering::findParameter(Value value) {
   return "";
 }
 
+/// Whether `value`, a reduced gradient, is added to an accumulator and then
+/// needed no more.
+bool StepLowering::isOnlyAdded(Value value) {
+  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    auto dispatch = dyn_cast<plan::DispatchOp>(user);
+    return dispatch && llvm::any_of(dispatch.getInputs(), [&](Value input) {
+             auto state = module.lookupSymbol<StateOp>(findSymbol(input));
+             return state && state.getAccumulator();
+           });
+  });
+}
+
 /// The parameters in the bucket.
 std::string StepLowering::describe(const Collective &collective) {
   constexpr size_t kMaxNames = 3;
@@ -212,9 +224,10 @@ void StepLowering::placeReduceScatter(const Collective &collective,
     // Stage 1 holds whole gradients until here; later stages hold shards.
     if (stage == 1)
       markGradient(input);
+    bool isKept = stage != 1 && !isOnlyAdded(output);
     Place place =
         fresh(collective.op->getLoc(), local,
-              stage == 1 ? plan::Kind::Activation : plan::Kind::Gradient);
+              isKept ? plan::Kind::Gradient : plan::Kind::Activation);
     place.storage->buffer.setPadding(
         (local.getNumElements() * collective.ranks - whole.getNumElements()) *
         (ranks / collective.ranks) *

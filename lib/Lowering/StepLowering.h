@@ -93,6 +93,7 @@ private:
   std::string describe(const Collective &collective);
   std::string findParameter(Value value);
   std::string findUpdated(Operation *user);
+  bool isOnlyAdded(Value value);
 
   // Pieces of the above.
   std::optional<int64_t> getParts(ArrayRef<int64_t> axes) const;

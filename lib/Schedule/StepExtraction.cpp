@@ -407,8 +407,12 @@ int32_t StepBuilder::reducedBuffer(Operation *op, unsigned index) {
       (isSum || !step.graph.buffers[source].resident) &&
       mayOverwrite(source, op))
     return source;
-  MemoryKind kind =
-      isTensor && stage() != 1 ? MemoryKind::Gradient : MemoryKind::Activation;
+  bool isAdded = llvm::all_of(result.getUsers(), [&](Operation *user) {
+    return getSummedAccumulator(user, symbols);
+  });
+  MemoryKind kind = isTensor && stage() != 1 && !isAdded
+                        ? MemoryKind::Gradient
+                        : MemoryKind::Activation;
   return addBuffer(getTensorBytes(result.getType()), kind, /*resident=*/false,
                    "a reduced gradient");
 }
