@@ -14,6 +14,8 @@
 #ifndef ZERO_TOOLS_ZERO_RUN_TRAINING_H
 #define ZERO_TOOLS_ZERO_RUN_TRAINING_H
 
+#include "Checkpointing.h"
+#include "CheckpointingState.h"
 #include "Logs.h"
 #include "Progress.h"
 #include "RunOptions.h"
@@ -42,8 +44,11 @@ public:
   /// Sets the initial values and runs the steps.
   void run();
 
-  /// Writes parameters and buffers under their names.
+  /// Writes parameters and buffers under their names, master copies where
+  /// there are any.
   void saveWeights(const std::string &path);
+  /// The same in Hugging Face's form, in files of at most `shardBytes`.
+  void saveHuggingFace(const std::string &folder, uint64_t shardBytes);
 
   /// Floating-point operations that a rank could do in a second: with it the
   /// metrics have `mfu`.
@@ -51,6 +56,10 @@ public:
   /// Device memory of a rank of the machine, in bytes, where the plan has no
   /// budget.
   void setDeviceMemory(double bytes) { deviceMemory = bytes; }
+
+  /// SIGTERM ended the run: its state is saved, and the tool exits with
+  /// Checkpointing::terminatedExitCode.
+  bool terminated() const { return checkpoints->terminated(); }
 
   /// Of the last step.
   const zrt::StepMetrics &metrics() const { return current; }
@@ -62,9 +71,12 @@ private:
   void checkOutputPaths() const;
   void setInitialValues();
   bool setFrom(uint32_t index, zrt::TensorFile &file, const std::string &name);
+  void setPiece(uint32_t index, const zrt::StateTensor &tensor, uint64_t offset,
+                size_t bytes);
   void warnOfUnused(const zrt::TensorFile &file, size_t used);
 
   // The steps, in TrainingLoop.cpp.
+  void openCheckpoints();
   void openLogs(int64_t resumedAt, int64_t samplesAtResume);
   int64_t firstSample(int64_t step, int64_t micro, uint32_t rank) const;
   void setInputs(int64_t step, int64_t micro);
@@ -74,10 +86,9 @@ private:
 
   // What a step says, in TrainingMetrics.cpp.
   std::optional<double> output(const std::string &name) const;
-  std::optional<double> stateValue(const std::string &name) const;
   void readOutputs(int64_t step);
   void checkFinite(int64_t step);
-  void checkLossScale(int64_t step);
+  void checkLossScale(int64_t step) const;
   std::string badRank(uint32_t index) const;
   std::string badSample(int64_t step) const;
   std::string badSampleOf(int64_t step, size_t index) const;
@@ -94,6 +105,8 @@ private:
   zrt::Session session;
   std::unique_ptr<zrt::Dataset> data;
   std::vector<uint32_t> dataInputs; // of the program, in the dataset's order
+  CheckpointOptions checkpointOptions;
+  std::unique_ptr<Checkpointing> checkpoints;
   std::unique_ptr<zrt::MetricsFile> metricsFile;
   std::unique_ptr<Logs> logs;
   std::unique_ptr<StepLine> stepLine;
@@ -105,8 +118,6 @@ private:
   int64_t startStep = 0, startSample = 0, numSteps = 0;
   int64_t skippedSteps = 0;
   int64_t tokensPerSample = 0; // 0: the inputs are no sequences of integers
-  /// Of loss scaling, as they were before the step.
-  std::optional<double> lossScale, hysteresis;
   double firstLoss = 0, totalMs = 0, peakFlops = 0, deviceMemory = 0;
 };
 

@@ -6,13 +6,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Where the values of parameters come from and where they go.
+// Where the values of parameters come from and where they go, in pieces. A
+// parameter that is computed with in a narrow type has a master copy: it is set
+// from the same tensor, and it is what is saved.
 //
 //===----------------------------------------------------------------------===//
 
+#include "CheckpointingState.h"
 #include "Training.h"
 
 #include "runtime/io/Files.h"
+#include "runtime/io/HuggingFace.h"
 #include "runtime/io/Json.h"
 #include "runtime/io/SafeTensors.h"
 
@@ -20,12 +24,6 @@
 #include <set>
 
 using namespace zero_tools;
-
-static_assert(int(ZRT_F32) == int(zrt::DataType::F32) &&
-                  int(ZRT_BF16) == int(zrt::DataType::BF16) &&
-                  int(ZRT_I64) == int(zrt::DataType::I64) &&
-                  int(ZRT_BOOL) == int(zrt::DataType::Bool),
-              "element types are numbered alike");
 
 static std::vector<int64_t> shapeOf(const zrt_parameter_info &parameter) {
   return {parameter.shape, parameter.shape + parameter.rank};
@@ -36,6 +34,25 @@ static bool isFloat(zrt::DataType type) {
          type == zrt::DataType::F16 || type == zrt::DataType::BF16;
 }
 
+/// The names under which weights have a parameter's value; none for state that
+/// is only the optimizer's.
+static std::vector<std::string> weightNames(const zrt::Program &program,
+                                            uint32_t index) {
+  zrt_parameter_info parameter = program.parameter(index);
+  if (parameter.role == ZRT_ACCUMULATOR)
+    return {};
+  if (parameter.role == ZRT_STATE) {
+    int64_t base = program.findParameter(parameter.of);
+    if (base < 0 || parameter.name != masterName(parameter.of))
+      return {};
+    parameter = program.parameter(uint32_t(base));
+  }
+  std::vector<std::string> names = {parameter.name};
+  names.insert(names.end(), parameter.tied,
+               parameter.tied + parameter.num_tied);
+  return names;
+}
+
 /// Sets a parameter from a file's tensor; false when the file has none of that
 /// name.
 bool Training::setFrom(uint32_t index, zrt::TensorFile &file,
@@ -43,20 +60,40 @@ bool Training::setFrom(uint32_t index, zrt::TensorFile &file,
   const zrt::TensorInfo *tensor = file.find(name);
   if (!tensor)
     return false;
-  zrt_parameter_info parameter = program.parameter(index);
-  auto type = zrt::DataType(parameter.dtype);
-  if (tensor->shape != shapeOf(parameter) ||
-      !zrt::convertsExactly(tensor->type, type))
+  zrt::StateTensor wanted = stateTensor(program, index);
+  if (tensor->shape != wanted.shape ||
+      !zrt::converts(tensor->type, wanted.type))
     throw zrt::IoError(file.path(),
                        "tensor " + zrt::jsonQuote(name) + " is " +
                            zrt::describe(tensor->type, tensor->shape) +
                            ", the model's parameter is " +
-                           zrt::describe(type, shapeOf(parameter)));
-  scratch.resize(parameter.bytes);
-  zrt::convert(tensor->type, file.data(name), type, scratch.data(),
-               parameter.bytes / (zrt::bitWidth(type) / 8));
-  require(session.setParameter(index, scratch.data(), scratch.size()));
+                           zrt::describe(wanted.type, wanted.shape));
+  const uint8_t *data = file.data(name);
+  size_t from = zrt::bitWidth(tensor->type) / 8;
+  size_t to = zrt::bitWidth(wanted.type) / 8;
+  uint64_t count = wanted.bytes() / to;
+  uint64_t pieces = zrt::checkpointBucketBytes / to;
+  // Every rank gets something, also where there are no elements.
+  for (uint64_t at = 0; at < count || !at; at += pieces) {
+    size_t elements = size_t(std::min(pieces, count - at));
+    scratch.resize(std::max<size_t>(elements * to, 1));
+    zrt::convert(tensor->type, data + at * from, wanted.type, scratch.data(),
+                 elements);
+    setPiece(index, wanted, at * to, elements * to);
+  }
   return true;
+}
+
+/// Sets bytes [offset, offset + bytes) of a logical tensor from `scratch`.
+void Training::setPiece(uint32_t index, const zrt::StateTensor &tensor,
+                        uint64_t offset, size_t bytes) {
+  if (!offset) // padding becomes zero
+    require(session.writeChunk(index, 0, 0, scratch.data(), 0));
+  if (tensor.layout == zrt::StateLayout::PerRank)
+    for (uint32_t rank = 0; rank < info.ranks; ++rank)
+      require(session.writeChunk(index, rank, offset, scratch.data(), bytes));
+  else
+    writeLogical(program, session, index, offset, scratch.data(), bytes);
 }
 
 void Training::warnOfUnused(const zrt::TensorFile &file, size_t used) {
@@ -77,21 +114,17 @@ void Training::warnOfUnused(const zrt::TensorFile &file, size_t used) {
 void Training::setInitialValues() {
   std::unique_ptr<zrt::TensorFile> weights;
   if (!options.weights.empty())
-    weights = zrt::openTensorFile(options.weights);
+    weights = zrt::openWeights(options.weights);
   std::map<std::string, std::unique_ptr<zrt::TensorFile>> files;
   size_t overridden = 0;
   for (uint32_t i = 0; i < info.num_parameters; ++i) {
     zrt_parameter_info parameter = program.parameter(i);
-    if (weights && parameter.role != ZRT_STATE) {
-      bool found = setFrom(i, *weights, parameter.name);
-      for (uint32_t t = 0; t < parameter.num_tied && !found; ++t)
-        found = setFrom(i, *weights, parameter.tied[t]);
-      overridden += found;
-      if (found)
-        continue;
-    }
-    if (parameter.init != ZRT_INIT_FILE)
-      continue; // the runtime fills it
+    bool found = false;
+    for (const std::string &name : weightNames(program, i))
+      found = found || (weights && setFrom(i, *weights, name));
+    overridden += found;
+    if (found || parameter.init != ZRT_INIT_FILE)
+      continue; // set, or filled by the runtime
     bool absolute = parameter.init_file[0] == '/';
     std::string path =
         absolute ? parameter.init_file : initFolder + "/" + parameter.init_file;
@@ -109,23 +142,53 @@ void Training::setInitialValues() {
     warnOfUnused(*weights, overridden);
 }
 
-void Training::saveWeights(const std::string &path) {
-  std::vector<std::pair<std::string, uint32_t>> order;
-  for (uint32_t i = 0; i < info.num_parameters; ++i)
-    if (program.parameter(i).role != ZRT_STATE)
-      order.emplace_back(program.parameter(i).name, i);
-  std::sort(order.begin(), order.end());
+/// What is saved, by name: parameters and buffers, from the master copy where
+/// there is one.
+static std::map<std::string, uint32_t>
+savedWeights(const zrt::Program &program) {
+  std::map<std::string, uint32_t> saved;
+  for (uint32_t i = 0; i < program.info().num_parameters; ++i) {
+    zrt_parameter_info parameter = program.parameter(i);
+    if (parameter.role == ZRT_STATE || parameter.role == ZRT_ACCUMULATOR)
+      continue;
+    int64_t master = program.findParameter(masterName(parameter.name));
+    saved[parameter.name] = master < 0 ? i : uint32_t(master);
+  }
+  return saved;
+}
+
+static std::vector<zrt::SafeTensorsWriter::Tensor>
+declarations(const zrt::Program &program,
+             const std::map<std::string, uint32_t> &saved) {
   std::vector<zrt::SafeTensorsWriter::Tensor> tensors;
-  for (const auto &[name, index] : order) {
+  for (const auto &[name, index] : saved) {
     zrt_parameter_info parameter = program.parameter(index);
     tensors.push_back(
         {name, zrt::DataType(parameter.dtype), shapeOf(parameter)});
   }
-  zrt::SafeTensorsWriter writer(path, tensors, {{"format", "pt"}});
-  for (const auto &[name, index] : order) {
-    scratch.resize(program.parameter(index).bytes);
-    require(session.getParameter(index, scratch.data(), scratch.size()));
-    writer.write(scratch.data(), scratch.size());
-  }
+  return tensors;
+}
+
+void Training::saveWeights(const std::string &path) {
+  std::map<std::string, uint32_t> saved = savedWeights(program);
+  zrt::SafeTensorsWriter writer(path, declarations(program, saved),
+                                {{"format", "pt"}});
+  for (const auto &[name, index] : saved)
+    readLogical(program, session, index, [&](const void *data, size_t bytes) {
+      writer.write(data, bytes);
+    });
   writer.commit();
+}
+
+void Training::saveHuggingFace(const std::string &folder, uint64_t shardBytes) {
+  std::map<std::string, uint32_t> saved = savedWeights(program);
+  std::vector<uint32_t> parameters;
+  for (const auto &[name, index] : saved)
+    parameters.push_back(index);
+  zrt::writeHuggingFace(
+      folder, declarations(program, saved), shardBytes,
+      [&](size_t tensor,
+          const std::function<void(const void *, size_t)> &take) {
+        readLogical(program, session, parameters[tensor], take);
+      });
 }
