@@ -12,8 +12,8 @@
 
 #include "Terminal.h"
 
+#include <cstdio>
 #include <cstdlib>
-#include <string>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -49,4 +49,21 @@ int zero_tools::terminalColumns(int descriptor) {
   if (ioctl(descriptor, TIOCGWINSZ, &size) || !size.ws_col)
     return 80;
   return size.ws_col;
+}
+
+std::string zero_tools::inertText(const std::string &text) {
+  static const char *const digits = "0123456789abcdef";
+  std::string inert;
+  for (char c : text) {
+    auto byte = static_cast<unsigned char>(c);
+    if (byte < 32 || byte == 127)
+      inert += std::string("\\x") + digits[byte >> 4] + digits[byte & 15];
+    else
+      inert += c;
+  }
+  return inert;
+}
+
+void zero_tools::printMessage(const char *kind, const std::string &text) {
+  std::fprintf(stderr, "zero-run: %s: %s\n", kind, inertText(text).c_str());
 }

@@ -14,6 +14,8 @@
 #ifndef ZERO_TOOLS_ZERO_RUN_TERMINAL_H
 #define ZERO_TOOLS_ZERO_RUN_TERMINAL_H
 
+#include <string>
+
 namespace zero_tools {
 
 /// The file descriptor is a terminal that can move its cursor.
@@ -27,6 +29,13 @@ bool showsUtf8();
 
 /// Columns of a terminal; 80 where it does not say.
 int terminalColumns(int descriptor);
+
+/// `text` on one line and without a terminal's commands: control characters,
+/// which names of files and tensors may have, as \\x0a.
+std::string inertText(const std::string &text);
+
+/// Prints "zero-run: KIND: text" on the standard error.
+void printMessage(const char *kind, const std::string &text);
 
 } // namespace zero_tools
 

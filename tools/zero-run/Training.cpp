@@ -53,6 +53,7 @@ Training::Training(const RunOptions &options, const zrt::Program &program,
   sessionOptions.threads_per_rank = uint32_t(options.threads.value_or(1));
   sessionOptions.check_finite = options.checkFinite;
   require(session.create(program, &sessionOptions));
+  openCheckpoints();
 }
 
 static zrt::InputSpec specOf(const zrt_input_info &input) {

@@ -35,19 +35,36 @@ static int64_t stepsOnce(int64_t done, int64_t used, int64_t samples,
   return done + std::max<int64_t>(0, (samples - used) / samplesPerStep);
 }
 
+void Training::openCheckpoints() {
+  checkpointOptions.folder = options.checkpoint;
+  checkpointOptions.every = options.checkpointEvery.value_or(0);
+  checkpointOptions.keep = options.keepCheckpoints.value_or(0);
+  checkpointOptions.resume = options.resume;
+  checkpointOptions.synchronous = options.checkpointSync;
+  checkpoints = std::make_unique<Checkpointing>(
+      checkpointOptions, program, session, [this](const std::string &text) {
+        progress.clear();
+        printMessage("note", text);
+      });
+}
+
 void Training::run() {
   setInitialValues();
+  ResumePoint at = checkpoints->resume();
+  startStep = at.step;
+  startSample = at.firstSample;
   numSteps = options.steps.value_or(
       stepsOnce(startStep, startSample, data->samples(),
                 info.samples_per_rank * int64_t(info.ranks) * microBatches));
   openLogs(startStep, startSample);
-  lossScale = stateValue("loss_scale");
-  hysteresis = stateValue("loss_scale.hysteresis");
   progress.begin(startStep, numSteps);
   for (int64_t step = startStep; step < numSteps; ++step) {
     runStep(step);
     show(step);
+    if (checkpoints->afterStep(step + 1))
+      break;
   }
+  checkpoints->finish();
   progress.clear();
   printSummary();
 }

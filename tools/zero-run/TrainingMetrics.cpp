@@ -34,25 +34,6 @@ std::optional<double> Training::output(const std::string &name) const {
   return value;
 }
 
-/// State of one number that belongs to the step.
-std::optional<double> Training::stateValue(const std::string &name) const {
-  int64_t index = program.findParameter(name);
-  if (index < 0)
-    return std::nullopt;
-  zrt_parameter_info parameter = program.parameter(uint32_t(index));
-  auto type = zrt::DataType(parameter.dtype);
-  uint8_t bytes[8];
-  if (parameter.role != ZRT_STATE || parameter.bytes > sizeof(bytes) ||
-      parameter.bytes * 8 != zrt::bitWidth(type))
-    return std::nullopt;
-  require(session.getParameter(uint32_t(index), bytes, parameter.bytes));
-  double value = 0;
-  if (zrt::isInteger(type))
-    return double(zrt::integerAt(type, bytes, 0));
-  zrt::convert(type, bytes, zrt::DataType::F64, &value, 1);
-  return value;
-}
-
 /// A rank's own value of an output.
 static double ownValue(const zrt::Session &session, const zrt::Program &program,
                        uint32_t index, uint32_t rank) {
@@ -158,21 +139,17 @@ void Training::checkFinite(int64_t step) {
                            cause);
 }
 
-/// DeepSpeed's rule: with no hysteresis left an overflow lowers the scale, and
-/// where it is the smallest already the run cannot go on.
-void Training::checkLossScale(int64_t step) {
-  std::optional<double> scale = stateValue("loss_scale");
-  bool exhausted = current.skipped.value_or(false) && hysteresis &&
-                   *hysteresis <= 1 && scale && scale == lossScale;
-  if (exhausted)
-    throw std::runtime_error(
-        options.model + ": step " + std::to_string(step + 1) +
-        ": the gradients overflow at the smallest loss scale, " +
-        zrt::jsonNumber(*scale) +
-        "; lower the learning rate, clip, or train in bf16, which needs no "
-        "loss scale");
-  lossScale = scale;
-  hysteresis = stateValue("loss_scale.hysteresis");
+/// Where the smallest loss scale overflows with no hysteresis left, no later
+/// step would do better: DeepSpeed ends the run too.
+void Training::checkLossScale(int64_t step) const {
+  if (output("loss_scale_exhausted").value_or(0) == 0)
+    return;
+  throw std::runtime_error(
+      options.model + ": step " + std::to_string(step + 1) +
+      ": the gradients overflow at the smallest loss scale, " +
+      zrt::jsonNumber(current.lossScale.value_or(1)) +
+      "; lower the learning rate, clip, or train in bf16, which needs no loss "
+      "scale");
 }
 
 void Training::fillSpeeds(double wallMs) {

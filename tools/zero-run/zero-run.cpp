@@ -17,6 +17,7 @@
 #include "StepSettings.h"
 #include "Summary.h"
 #include "TemporaryFolder.h"
+#include "Terminal.h"
 #include "Training.h"
 
 #include "runtime/io/Dataset.h"
@@ -186,7 +187,8 @@ static void checkAccumulation(const RunOptions &options,
         (planned == 1 ? " micro-batch" : " micro-batches"));
 }
 
-static void run(const RunOptions &options) {
+/// The exit status.
+static int run(const RunOptions &options) {
   checkPaths(options);
   std::optional<mlir::zero::Machine> machine = machineOf(options);
   zrt::Program program;
@@ -203,7 +205,7 @@ static void run(const RunOptions &options) {
   checkBudget(options, program);
   checkAccumulation(options, program);
   Training training(options, program, initFolder, [](const std::string &text) {
-    std::fprintf(stderr, "zero-run: warning: %s\n", text.c_str());
+    printMessage("warning", text);
   });
   if (machine)
     setMachine(training, *machine, program);
@@ -213,6 +215,7 @@ static void run(const RunOptions &options) {
     training.saveWeights(options.saveWeights);
   if (options.summary)
     printSummary(program, training.metrics());
+  return training.terminated() ? Checkpointing::terminatedExitCode : 0;
 }
 
 int main(int argc, char **argv) {
@@ -223,13 +226,11 @@ int main(int argc, char **argv) {
     if (options->explainConfig)
       return explainConfig(*options) ? 0 : 1;
     if (!options->config.empty())
-      applyConfig(*options, [](const std::string &text) {
-        std::fprintf(stderr, "zero-run: note: %s\n", text.c_str());
-      });
-    run(*options);
-    return 0;
+      applyConfig(*options,
+                  [](const std::string &text) { printMessage("note", text); });
+    return run(*options);
   } catch (const std::exception &error) {
-    std::fprintf(stderr, "zero-run: error: %s\n", error.what());
+    printMessage("error", error.what());
     return 1;
   }
 }

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tools/zero-run/Progress.h"
+#include "tools/zero-run/Terminal.h"
 
 #include <gtest/gtest.h>
 
@@ -71,6 +72,15 @@ TEST(Progress, Durations) {
   EXPECT_EQ(formatDuration(59.9), "00:59");
   EXPECT_EQ(formatDuration(3599), "59:59");
   EXPECT_EQ(formatDuration(3600 * 30 + 61), "30:01:01");
+}
+
+TEST(Messages, NamesCannotCommandATerminal) {
+  EXPECT_EQ(inertText("a\nb\r\x1b[2J\x7f</script>é"),
+            "a\\x0ab\\x0d\\x1b[2J\\x7f</script>é");
+  ::testing::internal::CaptureStderr();
+  printMessage("error", "a\nb");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "zero-run: error: a\\x0ab\n");
 }
 
 TEST(Progress, NothingIsDrawnIntoAPipe) {

@@ -35,10 +35,10 @@ namespace {
 constexpr int64_t batch = 2;
 
 /// The columns of `says`, in the order of the data.
-const char *const sayings[] = {"overflow",          "loss_scale", "grad_norm",
-                               "grad_norm_clipped", "lr",         "scale",
-                               "hysteresis"};
-constexpr int64_t numSayings = 7;
+const char *const sayings[] = {"overflow",  "loss_scale",
+                               "grad_norm", "grad_norm_clipped",
+                               "lr",        "loss_scale_exhausted"};
+constexpr int64_t numSayings = 6;
 
 class PlanBuilder {
 public:
@@ -86,8 +86,7 @@ public:
   }
 
 private:
-  /// The first row of `says` becomes five outputs, and the state of loss
-  /// scaling after the step.
+  /// The first row of `says` becomes outputs.
   void addSayings() {
     uint32_t table =
         buffer("says", fb::DType_F32, {batch, numSayings}, fb::Kind_Input);
@@ -97,24 +96,12 @@ private:
       std::string name = sayings[column];
       uint32_t cell =
           buffer(name.c_str(), fb::DType_F32, {}, fb::Kind_Activation);
-      if (name == "scale")
-        state("loss_scale", cell);
-      else if (name == "hysteresis")
-        state("loss_scale.hysteresis", cell);
-      else
-        outputs.push_back(fb::CreateOutput(out, out.CreateString(name), cell,
-                                           fb::AcrossRanks_Same));
+      outputs.push_back(fb::CreateOutput(out, out.CreateString(name), cell,
+                                         fb::AcrossRanks_Same));
       commands.push_back(
           call(fb::Op_Copy, "",
                {operand(table, {}, {}, column), operand(cell, {}, {})}));
     }
-  }
-
-  void state(const char *name, uint32_t cell) {
-    std::vector<int64_t> shape;
-    parameters.push_back(fb::CreateParameter(
-        out, out.CreateString(name), fb::ParamRole_State, cell, fb::DType_F32,
-        out.CreateVector(shape), false, 0, fb::Init_Ones));
   }
 
   uint32_t buffer(const char *name, fb::DType type, std::vector<int64_t> shape,
@@ -320,10 +307,10 @@ TEST_F(TrainingTest, MicroBatchesComeOneAfterTheOther) {
 }
 
 TEST_F(TrainingTest, ASkippedStepIsCountedAndShown) {
-  // overflow, loss_scale, grad_norm, clipped, lr; scale, hysteresis after it
-  writeSayings({{0, 8, 1.5, 1, 0.5, 8, 1},
-                {1, 8, INFINITY, INFINITY, 0.5, 4, 1},
-                {0, 4, 1.5, 1, 0.25, 4, 1}});
+  // overflow, loss_scale, grad_norm, clipped, lr, exhausted
+  writeSayings({{0, 8, 1.5, 1, 0.5, 0},
+                {1, 8, INFINITY, INFINITY, 0.5, 0},
+                {0, 4, 1.5, 1, 0.25, 0}});
   ASSERT_EQ(run(1), "");
   std::string text = get("m.jsonl");
   EXPECT_NE(text.find(R"({"step":1,"loss":2,"grad_norm":1.5,)"
@@ -345,18 +332,16 @@ TEST_F(TrainingTest, ASkippedStepIsCountedAndShown) {
 }
 
 TEST_F(TrainingTest, AnOverflowAtTheSmallestScaleEndsTheRun) {
-  // Hysteresis falls first, then the scale, which is the smallest then.
-  writeSayings({{1, 2, INFINITY, INFINITY, 0.5, 2, 1},
-                {1, 2, INFINITY, INFINITY, 0.5, 1, 1},
-                {0, 1, 1, 1, 0.5, 1, 1},
-                {1, 1, INFINITY, INFINITY, 0.5, 1, 1}});
-  EXPECT_EQ(run(1), "step.zplan: step 4: the gradients overflow at the "
+  writeSayings({{1, 2, INFINITY, INFINITY, 0.5, 0},
+                {0, 1, 1, 1, 0.5, 0},
+                {1, 1, INFINITY, INFINITY, 0.5, 1}});
+  EXPECT_EQ(run(1), "step.zplan: step 3: the gradients overflow at the "
                     "smallest loss scale, 1; lower the learning rate, clip, or "
                     "train in bf16, which needs no loss scale");
 }
 
 TEST_F(TrainingTest, ANormThatIsNotFiniteEndsARunThatDoesNotSkip) {
-  writeSayings({{0, 8, NAN, NAN, 0.5, 8, 1}});
+  writeSayings({{0, 8, NAN, NAN, 0.5, 0}});
   EXPECT_EQ(run(1), "step.zplan: step 1: the gradients' norm is nan; "
                     "data.safetensors: tensor \"says\" has nan in sample 0, "
                     "element 2, which rank 0 has seen");
