@@ -72,9 +72,6 @@ static LogicalResult verifyScaling(Location loc, const LossScaling &scaling) {
     return emitError(loc) << "window and hysteresis of the loss scale are "
                           << scaling.window << " and " << scaling.hysteresis
                           << ", expected at least 1";
-  if (!(scaling.factor > 1.0))
-    return emitError(loc) << "factor of the loss scale is " << scaling.factor
-                          << ", expected more than 1";
   return success();
 }
 

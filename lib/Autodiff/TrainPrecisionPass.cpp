@@ -158,6 +158,21 @@ Type PrecisionConverter::chooseElement(Operation *op) const {
   return narrow;
 }
 
+/// A constant in `element`. A finite number stays finite: masks are the least
+/// f32, and infinity would make a row of them no number.
+static ElementsAttr convertConstant(DenseFPElementsAttr numbers, Type element) {
+  const llvm::fltSemantics &semantics =
+      cast<FloatType>(element).getFloatSemantics();
+  return numbers.mapValues(element, [&](const APFloat &number) {
+    APFloat rounded = number;
+    bool losesInfo;
+    rounded.convert(semantics, APFloat::rmNearestTiesToEven, &losesInfo);
+    if (rounded.isInfinity() && number.isFinite())
+      rounded = APFloat::getLargest(semantics, number.isNegative());
+    return rounded.bitcastToAPInt();
+  });
+}
+
 /// Gives `operand` this element type, by a cast or another constant.
 void PrecisionConverter::setOperand(OpOperand &operand, Type element) {
   Value value = operand.get();
@@ -167,23 +182,14 @@ void PrecisionConverter::setOperand(OpOperand &operand, Type element) {
   if (!converted) {
     OpBuilder builder(value.getContext());
     builder.setInsertionPointAfterValue(value);
-    auto constant = value.getDefiningOp<arith::ConstantOp>();
-    auto numbers =
-        constant ? dyn_cast<DenseFPElementsAttr>(constant.getValue()) : nullptr;
-    if (numbers) {
-      const llvm::fltSemantics &semantics =
-          cast<FloatType>(element).getFloatSemantics();
-      auto round = [&](const APFloat &number) {
-        APFloat rounded = number;
-        bool losesInfo;
-        rounded.convert(semantics, APFloat::rmNearestTiesToEven, &losesInfo);
-        return rounded.bitcastToAPInt();
-      };
+    DenseFPElementsAttr numbers;
+    if (auto constant = value.getDefiningOp<arith::ConstantOp>())
+      numbers = dyn_cast<DenseFPElementsAttr>(constant.getValue());
+    if (numbers)
       converted = arith::ConstantOp::create(builder, value.getLoc(),
-                                            numbers.mapValues(element, round));
-    } else {
+                                            convertConstant(numbers, element));
+    else
       converted = CastOp::create(builder, value.getLoc(), value, element);
-    }
   }
   operand.set(converted);
 }

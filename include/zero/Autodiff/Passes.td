@@ -76,7 +76,8 @@ def TrainPrecisionPass : Pass<"train-precision", "::mlir::ModuleOp"> {
     - Statistics and losses that operations give in f32 stay f32; an elementwise
       operation on an f32 value computes in f32, a matrix product or convolution
       in `type`.
-    - Integers, booleans and f64 stay as they are.
+    - Integers, booleans and f64 stay as they are. A finite constant that `type`
+      cannot hold becomes its largest number (masks, in f16).
 
     `train-step` then gives every trained parameter that is narrower than f32 an
     f32 master, which the optimizer updates; frozen parameters have none.
