@@ -49,8 +49,9 @@ struct KernelTarget {
 /// upstream dialects: their bufferization and their translation to LLVM IR.
 void registerKernelDialects(DialectRegistry &registry);
 
-/// Adds the passes that turn kernels on tensors into the LLVM dialect.
-void buildKernelPipeline(OpPassManager &pm);
+/// Adds the passes that turn kernels on tensors into the LLVM dialect; with
+/// `expandHalf` for a processor that cannot convert f16.
+void buildKernelPipeline(OpPassManager &pm, bool expandHalf = false);
 
 /// Registers `buildKernelPipeline` as --kernel-to-llvm-pipeline.
 void registerKernelPipeline();

@@ -149,6 +149,35 @@ def PlanOutlineKernels : Pass<"plan-outline-kernels", "::mlir::ModuleOp"> {
 // Inside a kernel
 //===----------------------------------------------------------------------===//
 
+def KernelExpandFloats : Pass<"kernel-expand-floats", "::mlir::func::FuncOp"> {
+  let summary = "Leave of bf16 and f16 only their bits";
+  let description = [{
+    Arithmetic on bf16 and f16 becomes arithmetic on f32 between conversions,
+    and conversions from and to f64 go by way of f32. Conversions of bf16 become
+    integer arithmetic: LLVM would call a function of the compiler's library, or
+    use an instruction that takes subnormals for zero. With `expand-half` the
+    same is done for f16, for processors without F16C. Both round to the
+    nearest, ties to even.
+
+    ```mlir
+    // before
+    %y = arith.addf %x, %x : bf16
+    // after
+    %0 = arith.bitcast %x : bf16 to i16
+    %1 = arith.extui %0 : i16 to i32
+    %2 = arith.shli %1, %c16 : i32
+    %3 = arith.bitcast %2 : i32 to f32
+    %4 = arith.addf %3, %3 : f32
+    ...
+    ```
+  }];
+  let options = [
+    Option<"expandHalf", "expand-half", "bool", /*default=*/"false",
+           "Convert f16 by integer arithmetic too">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def KernelExpandMath : Pass<"kernel-expand-math", "::mlir::func::FuncOp"> {
   let summary = "Replace math functions on f32 by vectorizable arithmetic";
   let description = [{
