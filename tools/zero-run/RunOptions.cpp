@@ -66,10 +66,6 @@ static const char *const compileFlagNames[] = {"--loss",
 /// These also change a step that is made already, but not a plan.
 static const char *const planFlagNames[] = {"--zero-grid", "--zero-shard",
                                             "--zero-schedule", "--remat"};
-/// Read, but nothing acts on them yet.
-static const char *const laterFlagNames[] = {
-    "--checkpoint", "--checkpoint-every", "--checkpoint-sync", "--keep",
-    "--resume",     "--save-hf",          "--shard-size"};
 
 static void addCompileFlags(Flags &flags, RunOptions &options,
                             RawOptions &raw) {
@@ -540,8 +536,5 @@ std::optional<RunOptions> zero_tools::parseRunOptions(int argc, char **argv) {
   // With a config, they are looked at when its settings are known.
   if (options.config.empty())
     checkRunOptions(options);
-  for (const char *name : laterFlagNames)
-    if (flags.given(name) && !options.explainConfig)
-      throw FlagError(std::string("not available yet: ") + name);
   return options;
 }

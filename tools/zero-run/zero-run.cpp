@@ -22,6 +22,7 @@
 
 #include "runtime/io/Dataset.h"
 #include "runtime/io/Files.h"
+#include "runtime/io/HuggingFace.h"
 #include "zero/Cost/Machine.h"
 #include "zero/Import/Import.h"
 
@@ -167,9 +168,12 @@ static void writeTimelines(const RunOptions &options,
 
 static void checkPaths(const RunOptions &options) {
   // A missing file is known before minutes of compilation.
-  for (const std::string &path : {options.model, options.data, options.weights})
-    if (!path.empty())
-      zrt::MappedFile readable(path);
+  for (const std::string &path : {options.model, options.data})
+    zrt::MappedFile readable(path);
+  if (!options.weights.empty())
+    zrt::openWeights(options.weights);
+  if (!options.saveHf.empty())
+    zrt::checkHuggingFaceFolder(options.saveHf);
   for (const std::string &path :
        {options.metrics, options.saveWeights, options.trace, options.report})
     zrt::refuseOverwrite(path, {options.model, options.data, options.weights});
@@ -213,6 +217,10 @@ static int run(const RunOptions &options) {
   writeTimelines(options, program, training);
   if (!options.saveWeights.empty())
     training.saveWeights(options.saveWeights);
+  if (!options.saveHf.empty())
+    training.saveHuggingFace(
+        options.saveHf,
+        uint64_t(options.shardBytes.value_or(zrt::huggingFaceShardBytes)));
   if (options.summary)
     printSummary(program, training.metrics());
   return training.terminated() ? Checkpointing::terminatedExitCode : 0;
