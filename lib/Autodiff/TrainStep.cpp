@@ -100,12 +100,10 @@ FailureOr<Value> StepBuilder::addHyperparameter(StringRef name, Type element) {
 Value StepBuilder::addState(StringRef name, Attribute number) {
   auto type =
       cast<RankedTensorType>(scalarType(cast<TypedAttr>(number).getType()));
-  OpBuilder symbols(builder.getContext());
-  Operation *last = nullptr;
+  OpBuilder symbols = OpBuilder::atBlockBegin(module.getBody());
   for (Operation &op : *module.getBody())
     if (isa<zero::ParamOp, zero::StateOp>(op))
-      last = &op;
-  symbols.setInsertionPointAfter(last);
+      symbols.setInsertionPointAfter(&op);
   auto state = zero::StateOp::create(symbols, loc, name, StringRef(), type);
   state.setValueAttr(SplatElementsAttr::get(type, number));
   return zero::ReadOp::create(builder, loc, type, name);

@@ -19,6 +19,7 @@
 // RUN: not zero-opt %t/integer.mlir -train-step='loss=mse' 2>&1 | FileCheck %s --check-prefix=INTEGER
 // RUN: not zero-opt %t/labels.mlir -train-step='loss=mse' 2>&1 | FileCheck %s --check-prefix=HAS-LABELS
 // RUN: not zero-opt %t/frozen.mlir -train-step='loss=mse' 2>&1 | FileCheck %s --check-prefix=FROZEN
+// RUN: not zero-opt %t/constant.mlir -train-step='loss=mse loss-scale=dynamic' 2>&1 | FileCheck %s --check-prefix=FROZEN
 // RUN: not zero-opt %t/empty.mlir -train-step 2>&1 | FileCheck %s --check-prefix=EMPTY
 // RUN: not zero-opt %t/step.mlir -train-step 2>&1 | FileCheck %s --check-prefix=STEP
 // RUN: not zero-opt %t/blocks.mlir -train-step 2>&1 | FileCheck %s --check-prefix=BLOCKS
@@ -70,6 +71,11 @@ func.func @forward() -> (tensor<f32> {zero.output = "y"}) {
 //--- integer.mlir
 func.func @forward(%x: tensor<4xi64> {zero.input = "x"}) -> (tensor<4xi64> {zero.output = "y"}) {
   return %x : tensor<4xi64>
+}
+
+//--- constant.mlir
+func.func @forward(%x: tensor<4xf32> {zero.input = "x"}) -> (tensor<4xf32> {zero.output = "y"}) {
+  return %x : tensor<4xf32>
 }
 
 //--- labels.mlir
