@@ -104,3 +104,32 @@ plan.program @order ranks(2) order(1) {
   %a = plan.buffer %dev[0] parameter : memref<8xf32>
   plan.all_reduce %a -> %a elements [8] chunks [8] : memref<8xf32> -> memref<8xf32>
 }
+
+// -----
+
+// All streams are done where a micro-batch ends; its events are of the past.
+plan.program @late ranks(2) micro_batches(2) {
+  %dev = plan.arena device bytes(256)
+  %a = plan.buffer %dev[0] parameter : memref<4xf32>
+  %b = plan.buffer %dev[64] gathered : memref<8xf32>
+  %c = plan.buffer %dev[128] activation : memref<8xf32>
+  %e = plan.event
+  plan.all_gather %a -> %b elements [8] chunks [4] stream("all_gather") signal(%e) : memref<4xf32> -> memref<8xf32>
+  plan.copy %b -> %c wait(%e) : memref<8xf32> -> memref<8xf32>
+  plan.micro_batch_end
+  // expected-error @+1 {{waits for an event of the micro-batches before the last, which are done}}
+  plan.fill %c wait(%e) : memref<8xf32>
+}
+
+// -----
+
+// What a micro-batch writes is not there in the next one.
+plan.program @lost ranks(2) micro_batches(2) {
+  %dev = plan.arena device bytes(256)
+  %b = plan.buffer %dev[64] activation : memref<8xf32>
+  %c = plan.buffer %dev[128] activation : memref<8xf32>
+  // expected-error @+1 {{reads a buffer of type memref<8xf32>, which nothing has written}}
+  plan.copy %b -> %c : memref<8xf32> -> memref<8xf32>
+  plan.micro_batch_end
+  plan.fill %b : memref<8xf32>
+}
