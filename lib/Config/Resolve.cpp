@@ -193,6 +193,11 @@ void ConfigReader::describeBatches(bool overridden) {
 
 void ConfigReader::resolveClipping() {
   StringRef key = "gradient_clipping";
+  if (settings.clipValue.value_or(0) > 0) {
+    if (value(key))
+      sayAndNote(key, Verdict::NoEffect, "--clip-value goes before it");
+    return;
+  }
   if (value(key))
     return takeKey(key, settings.clipNorm, number(key), "--clip",
                    std::optional<double>(1.0));

@@ -79,5 +79,7 @@ void mlir::zero::setStepOptions(const RunSettings &settings,
   set(options.microBatches, settings.accumulate);
   if (settings.clipNorm.value_or(0) > 0)
     options.clipNorm = settings.clipNorm;
+  if (settings.clipValue.value_or(0) > 0)
+    options.clipValue = settings.clipValue;
   setSchedules(settings, options);
 }

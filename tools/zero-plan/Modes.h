@@ -13,6 +13,7 @@
 #ifndef ZERO_TOOLS_ZERO_PLAN_MODES_H
 #define ZERO_TOOLS_ZERO_PLAN_MODES_H
 
+#include "zero/Config/DeepSpeed.h"
 #include "zero/Planner/Search.h"
 
 #include "llvm/ADT/StringRef.h"
@@ -52,6 +53,8 @@ struct PlanQuestion {
   std::optional<int64_t> memoryBytes; ///< absent: the machine's
   /// What the backward pass computes again: none, selective, full or auto.
   std::string recompute;
+  /// Of a config: how the step of an .onnx model is made, and micro-batches.
+  RunSettings settings;
   bool json = false;
   std::string report, trace;
 };

@@ -16,6 +16,7 @@
 #include "../zero-compile/Compile.h"
 
 #include "dialects/Plan/Plan.h"
+#include "zero/Config/StepOptions.h"
 #include "zero/Import/Import.h"
 #include "zero/Lowering/PlanTimeline.h"
 #include "zero/Transforms/StepUtils.h"
@@ -40,13 +41,13 @@ struct StagePlan {
   std::vector<int64_t> grid; ///< empty: shards over all ranks
   bool partitioned = false;  ///< the file says its stage and ranks
   Timeline timeline;
-  int64_t microBatches = 1; ///< of a step
+  int64_t microBatches = 1;              ///< of a step
   std::map<TaskKind, int64_t> sentBytes; ///< by a rank in a step
-  int64_t samples = 0; ///< of one rank and step
-  int64_t tokens = 0;  ///< the same; 0 where the input is not tokens
-  double flops = 0;    ///< of products and convolutions, of one rank
-  std::string recompute;      ///< what was asked for
-  int64_t recomputed = 0;     ///< ops of the forward pass that run twice
+  int64_t samples = 0;                   ///< of one rank and step
+  int64_t tokens = 0;          ///< the same; 0 where the input is not tokens
+  double flops = 0;            ///< of products and convolutions, of one rank
+  std::string recompute;       ///< what was asked for
+  int64_t recomputed = 0;      ///< ops of the forward pass that run twice
   double recomputeSeconds = 0; ///< that this takes
   std::string error;
 
@@ -142,7 +143,9 @@ static StagePlan planStage(const PlanQuestion &question, const CostModel &cost,
     compile.trainStep.emplace();
     compile.trainStep->loss = question.loss;
     compile.trainStep->optimizer = question.optimizer;
+    setStepOptions(question.settings, *compile.trainStep);
   }
+  compile.microBatches = question.settings.accumulate;
   if (module) {
     auto planned = zero_tools::compileWithinBudget(*module, compile);
     if (succeeded(planned))
@@ -194,9 +197,8 @@ static void printPlans(ArrayRef<StagePlan> plans, int64_t best,
         "x");
   });
   if (any_of(plans, [](const StagePlan &p) { return p.microBatches > 1; }))
-    line("micro-batches", [](const StagePlan &p) {
-      return std::to_string(p.microBatches);
-    });
+    line("micro-batches",
+         [](const StagePlan &p) { return std::to_string(p.microBatches); });
   os << "bytes of a rank\n";
   line("arena", [](const StagePlan &p) {
     return formatv("{0}", p.timeline.plannedPeak).str();
@@ -224,12 +226,10 @@ static void printPlans(ArrayRef<StagePlan> plans, int64_t best,
     return formatSeconds(p.timeline.exposedSeconds);
   });
   if (any_of(plans, [](const StagePlan &p) { return p.recompute != "none"; })) {
-    line("recomputed", [](const StagePlan &p) {
-      return formatSeconds(p.recomputeSeconds);
-    });
-    line("ops that run twice", [](const StagePlan &p) {
-      return std::to_string(p.recomputed);
-    });
+    line("recomputed",
+         [](const StagePlan &p) { return formatSeconds(p.recomputeSeconds); });
+    line("ops that run twice",
+         [](const StagePlan &p) { return std::to_string(p.recomputed); });
   }
   line("samples/s", [](const StagePlan &p) {
     return formatv("{0:f1}", rate(p, p.samples)).str();

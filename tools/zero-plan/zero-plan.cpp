@@ -149,6 +149,12 @@ static Flag<bool> calibrate("calibrate", cl::cat(category),
 static Flag<std::string> output("o", cl::cat(category), cl::value_desc("FILE"),
                                 cl::desc("With --calibrate: the machine file"));
 
+static Flag<std::string>
+    configFile("config", cl::cat(category), cl::value_desc("DS.json"),
+               cl::desc("A DeepSpeed config: stage, ranks, batch, accumulation "
+                        "and precision that no flag says; of an .onnx model "
+                        "the whole step"));
+
 static cl::alias gridAlias("zero-grid", cl::cat(category), cl::aliasopt(grid),
                            cl::desc("The same as --grid"));
 
@@ -256,6 +262,90 @@ static std::string readSizes(ModelQuestion &question) {
   return {};
 }
 
+//===----------------------------------------------------------------------===//
+// Config
+//===----------------------------------------------------------------------===//
+
+/// What --config says; `ranks` is how many there are. Empty, or what is wrong.
+static std::string readConfig(std::optional<int64_t> ranks,
+                              RunSettings &settings) {
+  ConfigQuestion question;
+  question.complete = false; // learning rates and the like do not matter
+  question.flags.ranks = ranks;
+  if (stage.getNumOccurrences())
+    question.flags.stage = stage;
+  if (batch.getNumOccurrences())
+    question.flags.batch = batch;
+  if (microBatches.getNumOccurrences())
+    question.flags.accumulate = microBatches;
+  if (optimizer.getNumOccurrences())
+    question.flags.optimizer = optimizer;
+  Expected<ConfigResult> result = readDeepSpeedConfigFile(configFile, question);
+  if (!result)
+    return toString(result.takeError());
+  std::vector<std::string> refused = result->refusals();
+  if (!refused.empty())
+    return configFile + ": " + refused.front();
+  for (const std::string &note : result->notes)
+    errs() << "zero-plan: note: " << configFile << ": " << note << '\n';
+  settings = std::move(result->settings);
+  return {};
+}
+
+/// As if the flag had been given, unless it was.
+static void give(cl::Option &flag, const Twine &value) {
+  std::string text = value.str();
+  if (!flag.getNumOccurrences())
+    flag.addOccurrence(1, flag.ArgStr, text);
+}
+
+static void giveRanks(const RunSettings &settings) {
+  if (settings.stage)
+    give(stage, Twine(*settings.stage));
+  if (settings.grid.size() == 2 && !grid.getNumOccurrences())
+    give(grid, Twine(settings.grid[0]) + "x" + Twine(settings.grid[1]));
+  else if (settings.ranks)
+    give(ranks, Twine(*settings.ranks));
+}
+
+/// A config's settings as flags of --model.
+static std::string giveModelFlags(const Machine &machine) {
+  if (configFile.empty())
+    return {};
+  RunSettings settings;
+  int64_t all =
+      ranks > 0 ? int64_t(ranks) : machine.nodes * machine.ranksPerNode;
+  std::string wrong = readConfig(all, settings);
+  if (!wrong.empty())
+    return wrong;
+  giveRanks(settings);
+  if (settings.batch && !automatic)
+    give(batch, Twine(*settings.batch));
+  if (settings.accumulate && !automatic)
+    give(microBatches, Twine(*settings.accumulate));
+  if (settings.batch && settings.accumulate && automatic)
+    give(globalBatch, Twine(*settings.batch * *settings.accumulate * all));
+  give(precision,
+       settings.precision.value_or("f32") == "f32" ? "f32" : "mixed");
+  return {};
+}
+
+/// A config's settings for a file.
+static std::string giveFileFlags(PlanQuestion &question) {
+  if (configFile.empty())
+    return {};
+  std::optional<int64_t> given;
+  if (ranks > 0)
+    given = ranks;
+  std::string wrong = readConfig(given, question.settings);
+  giveRanks(question.settings);
+  // The length of a run changes no byte.
+  if (auto &schedule = question.settings.lrSchedule)
+    if (schedule->kind == "WarmupDecayLR" || schedule->kind == "WarmupCosineLR")
+      schedule->numbers.emplace("total_num_steps", 1000);
+  return wrong;
+}
+
 static int runModelFlags() {
   ModelQuestion question;
   std::string name = machineName.empty() ? "h100" : std::string(machineName);
@@ -265,6 +355,8 @@ static int runModelFlags() {
   question.machine = std::move(*machine);
   if (machineName.empty())
     question.notes.push_back("no --machine: h100");
+  if (std::string wrong = giveModelFlags(question.machine); !wrong.empty())
+    return fail(wrong);
   question.model = model;
   question.shape = shape;
   question.search = automatic;
@@ -329,6 +421,8 @@ static bool readMemory(std::optional<int64_t> &bytes) {
 
 static int runPlanFlags() {
   PlanQuestion question;
+  if (std::string wrong = giveFileFlags(question); !wrong.empty())
+    return fail(wrong);
   question.file = input;
   question.machine =
       machineName.empty() ? "this-cpu" : std::string(machineName);
@@ -396,7 +490,7 @@ static std::string checkEmpty() {
   for (const Flag<std::string> *flag :
        {&model, &shape, &machineName, &memory, &softwareName, &grid, &precision,
         &recompute, &report, &trace, &printMachineName, &output, &validateFile,
-        &allocateFile})
+        &allocateFile, &configFile})
     if (flag->getNumOccurrences() && flag->empty())
       return ("--" + flag->ArgStr + " has an empty value").str();
   return {};

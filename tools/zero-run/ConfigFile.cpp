@@ -69,6 +69,7 @@ static void setStep(const RunOptions &options, RunSettings &settings) {
   settings.consecutiveHysteresis =
       unless(options.lossScale.consecutiveHysteresis, false);
   settings.clipNorm = options.clipNorm;
+  settings.clipValue = options.clipValue;
   settings.lrSchedule = settingOf(options.lrSchedule);
   settings.momentumSchedule = settingOf(options.momentumSchedule);
 }

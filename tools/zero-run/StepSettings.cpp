@@ -48,8 +48,6 @@ TrainStepOptions zero_tools::trainStepOptions(const RunOptions &options) {
   TrainStepOptions step;
   step.loss = options.loss;
   mlir::zero::setStepOptions(settingsOf(options), step);
-  if (options.clipValue.value_or(0) > 0)
-    step.clipValue = options.clipValue;
   step.groups = groupsOf(options);
   return step;
 }

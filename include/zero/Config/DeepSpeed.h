@@ -73,7 +73,7 @@ struct RunSettings {
   std::optional<int64_t> initialScalePower;   // --initial-scale-power
   std::optional<bool> consecutiveHysteresis;
 
-  std::optional<double> clipNorm;                  // --clip
+  std::optional<double> clipNorm, clipValue;       // --clip, --clip-value
   std::optional<ScheduleSetting> lrSchedule;       // --lr-schedule
   std::optional<ScheduleSetting> momentumSchedule; // of OneCycle
   std::optional<int64_t> logEvery;                 // --log-every

@@ -761,6 +761,11 @@ TEST(Clipping, AbsentIsDeepSpeedsDefault) {
   question.flags.clipNorm = 0;
   EXPECT_EQ(read("{}", question).settings.clipNorm, 0);
   EXPECT_TRUE(read("{}", question).notes.empty());
+  question.flags = {};
+  question.flags.clipValue = 0.5;
+  EXPECT_FALSE(read("{}", question).settings.clipNorm);
+  EXPECT_TRUE(hasNote(read("{'gradient_clipping': 1}", question),
+                      "gradient_clipping: --clip-value goes before it"));
 }
 
 TEST(Logs, Monitors) {
