@@ -258,3 +258,35 @@ TEST_F(PlanTimeline, CountsTheWorkOfKernels) {
   // Rows looked up, not the table.
   EXPECT_EQ(getCommandWork(commands[1]).bytes, 32 + 16 + 32);
 }
+
+// Of the micro-batches before the last the first is drawn; all of them take
+// their time, and count in what compute stands still for.
+TEST_F(PlanTimeline, MicroBatchesRepeat) {
+  const char *text = R"mlir(
+    plan.program @step ranks(2) micro_batches(5) {
+      %dev = plan.arena device bytes(4096) lower_bound(2048)
+      %a = plan.buffer %dev[0] parameter : memref<128xf32>
+      plan.parameter "w" %a trained shape [256] : memref<128xf32>
+      %b = plan.buffer %dev[512] gathered : memref<256xf32>
+      %c = plan.buffer %dev[1536] activation : memref<128xf32>
+      plan.all_gather %a -> %b elements [256] chunks [128] : memref<128xf32> -> memref<256xf32>
+      plan.copy %a -> %c : memref<128xf32> -> memref<128xf32>
+      plan.micro_batch_end
+      plan.all_gather %a -> %b elements [256] chunks [128] : memref<128xf32> -> memref<256xf32>
+      plan.fill %c : memref<128xf32>
+    })mlir";
+  Timeline timeline = predictTimeline(parse(text), slowLinks(1e8));
+  ASSERT_EQ(timeline.spans.size(), 4u);
+  ArrayRef<TimelineSpan> spans = timeline.spans;
+  double front = spans[1].end, gather = spans[0].end;
+  EXPECT_DOUBLE_EQ(spans[0].start, 0);
+  EXPECT_NEAR(spans[2].start, 4 * front, 1e-12);
+  EXPECT_NEAR(timeline.stepSeconds, 4 * front + spans[3].end - spans[2].start,
+              1e-12);
+  EXPECT_NEAR(timeline.exposedSeconds, 5 * gather, 1e-12);
+  ASSERT_EQ(timeline.parameters.size(), 1u);
+  EXPECT_EQ(timeline.parameters[0].gathered, "5 times");
+  EXPECT_NE(timeline.notes.back().find("of the 5 micro-batches the first and "
+                                       "the last are shown"),
+            std::string::npos);
+}
