@@ -76,15 +76,17 @@ static void printTraffic(const zrt_program_info &info, const ModelBytes &model,
   double share = model.trained * (shards - 1) / shards;
   double replicas = info.stage == 0 ? ranks : ranks / shards;
   double reduced = info.stage == 0 ? model.trained : model.trained / shards;
-  double gathers = info.stage == 0 ? 0 : info.stage == 3 ? 2 : 1;
+  // Stages 2 and 3 reduce in each micro-batch, stage 3 gathers in each.
+  double batches = info.micro_batches;
+  double gathers = info.stage == 0 ? 0 : info.stage == 3 ? 2 * batches : 1;
+  double scatters = info.stage == 0 ? 0 : info.stage == 1 ? 1 : batches;
   std::printf("%-20s %14s %14s\n", "sent in a step", "bytes", "formula");
   row("all_gather", metrics.allGatherBytes, gathers * share);
   // The formula gathers everything twice; the plan gathers again only what the
   // backward pass reads and did not find gathered.
   if (info.stage == 3)
     plainRow("  not gathered again", gathers * share - metrics.allGatherBytes);
-  row("reduce_scatter", metrics.reduceScatterBytes,
-      info.stage == 0 ? 0 : share);
+  row("reduce_scatter", metrics.reduceScatterBytes, scatters * share);
   row("all_reduce", metrics.allReduceBytes,
       2 * reduced * (replicas - 1) / replicas);
   plainRow("padding", metrics.commPaddingBytes);
