@@ -91,6 +91,39 @@ def step_lines(f):
     require(abs(int(lines[0][4].replace(",", "")) - first["tokens_per_s"] / 2) < 1, "tokens of one rank")
 
 
+def operations(f):
+    """What is counted is 6 N + 12 L H d s a token, N the weights of products: PaLM's formula without the embeddings."""
+    layers, hidden, vocabulary, length, batch = 2, 32, 64, 16, 4
+    weights = layers * 12 * hidden**2 + vocabulary * hidden
+    want = batch * length * (6 * weights + 12 * layers * hidden * length)
+    for accumulate in (1, 3):
+        succeed(f.run(*arguments("gpt2", steps=2), "--accumulate", accumulate, "--metrics", f.path / "m.jsonl"))
+        for row in rows_of(f.path / "m.jsonl"):
+            close(row["tflops"] * row["step_ms"] * 1e9, accumulate * want, "operations of a rank")
+
+
+def continued(f):
+    """A run that continues another leaves the files of one that never stopped."""
+    whole, parts = f.path / "whole", f.path / "parts"
+    def train(folder, steps, *flags):
+        return succeed(f.run(*arguments("gpt2", steps=steps), "--metrics", folder / "m.jsonl", "--log", "csv",
+                             "--log", "tensorboard", "--log-dir", folder, "--metric-names", "deepspeed", *flags))
+    whole.mkdir()
+    parts.mkdir()
+    train(whole, 9)
+    train(parts, 6, "--checkpoint", f.path / "c", "--checkpoint-every", 4)
+    done = train(parts, 9, "--resume", f.path / "c/step-00000004")
+    require(re.findall(r"^step: +(\d+)", done.stdout, re.M) == ["5", "9"], done.stdout)
+    for name in ("step", "loss", "samples"):
+        want, got = ([r[name] for r in rows_of(folder / "m.jsonl")] for folder in (whole, parts))
+        require(got == want, f"{name}: {got}, uninterrupted {want}")
+    require((whole / "metrics.csv").read_text() == (parts / "metrics.csv").read_text(), "the CSV files differ")
+    first, second = ([e for e in eventfile.read(path)] for path in sorted(parts.glob("events.out.*"), key=os.path.getmtime))
+    require([e["step"] for e in first[1:]] == [8 * n for n in range(1, 7)], "events of the first part")
+    require(second[1].get("start") and second[1]["step"] == 33, f"the second part begins with {second[1]}")
+    require([e["step"] for e in second[2:]] == [8 * n for n in range(5, 10)], "events of the second part")
+
+
 def on_a_terminal(f, **env):
     """What the run writes on a terminal, stdout and stderr together."""
     leader, follower = pty.openpty()
@@ -225,7 +258,7 @@ def cannot_log(f):
 def add_cases(cases, tools):
     for system in NAMES:
         cases.add(f"output: logs as {system}", lambda s=system: logs(Folder(tools, f"logs-{s}"), s))
-    for case in (step_lines, terminal, terminal_without_colors, nan_in_the_data, first_tensor, nothing_to_find,
+    for case in (step_lines, operations, continued, terminal, terminal_without_colors, nan_in_the_data, first_tensor, nothing_to_find,
                  token_files, bad_token_files, hostile_names, cannot_log):
         name = case.__name__.replace("_", " ")
         cases.add(f"output: {name}", lambda case=case: case(Folder(tools, case.__name__)))
