@@ -26,7 +26,7 @@ static constexpr const char *usage =
 Trains on N ranks, which are threads of this process. A .zplan is run as it is;
 an .mlir step or an ONNX model is compiled first. The data is a safetensors or
 .npz file with one tensor per input and label (first dimension = samples), or a
-.bin file of 16-bit tokens.
+.bin file of tokens.
 )";
 
 namespace {
@@ -199,7 +199,8 @@ static void addConfigFlags(Flags &flags, RunOptions &options) {
   flags.text("--config", &options.config, "DS.json",
              "a DeepSpeed config; flags go before what it says");
   flags.toggle("--explain-config", &options.explainConfig,
-               "print what becomes of each key of --config, and end");
+               "print what becomes of each key of --config (without it: of "
+               "every key), and end");
   flags.unavailable("--save-onnx", /*hasValue=*/true);
 }
 
@@ -431,8 +432,6 @@ static void checkPlan(const RunOptions &options, const Flags &flags) {
 
 /// Rules about flags whose values a config has not.
 static void checkFlags(const RunOptions &options, const RawOptions &raw) {
-  if (options.explainConfig && options.config.empty())
-    throw FlagError("--explain-config needs --config");
   if (options.data.empty() && !options.explainConfig)
     throw FlagError("--data is missing: the file with the samples");
   if (raw.backend == "cuda")
