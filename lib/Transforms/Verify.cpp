@@ -70,6 +70,7 @@ private:
   uint64_t getCutAxes(Operation *op) const;
   LogicalResult checkAssign(AssignOp assign);
   LogicalResult checkSum(Operation *add);
+  LogicalResult checkOutputs();
 
   FunctionOpInterface func;
   SymbolTable &symbols;
@@ -381,6 +382,23 @@ LogicalResult Checker::checkSum(Operation *add) {
             "micro-batches before";
 }
 
+/// What is said to be the same on all ranks is.
+LogicalResult Checker::checkOutputs() {
+  Operation *end = func.getFunctionBody().front().getTerminator();
+  for (auto [i, value] : llvm::enumerate(end->getOperands())) {
+    auto across =
+        dyn_cast_or_null<StringAttr>(func.getResultAttr(i, kAcrossAttr));
+    Across state = get(value);
+    bool isSame = state == Across::Same || state == Across::Averaged ||
+                  state == Across::Summed;
+    if (across && across.getValue() == "same" && !isSame)
+      return func.emitOpError()
+             << "says that result " << i << " is the same on all ranks, but it "
+             << "depends on one rank's data or shard";
+  }
+  return success();
+}
+
 LogicalResult Checker::checkReductions() {
   Block &body = func.getFunctionBody().front();
   for (BlockArgument arg : body.getArguments())
@@ -403,6 +421,7 @@ LogicalResult Checker::checkReductions() {
         cutAxes[result] = cut;
     }
   }
+  anyFailed |= failed(checkOutputs());
   return failure(anyFailed);
 }
 

@@ -260,3 +260,14 @@ func.func @gathered_over_other_axes(%s: !zero.sharded<16xf32, @hsdp, axes = [0, 
   %v = zero.all_gather %c on @hsdp : (tensor<8xf32>) -> tensor<16xf32>
   return %v : tensor<16xf32>
 }
+
+// -----
+
+module attributes {zero.stage = 1 : i64} {
+  shard.grid @dp(shape = 2)
+  // expected-error @below {{says that result 1 is the same on all ranks, but it depends on one rank's data or shard}}
+  func.func @norm(%x: tensor<4xf32> {zero.input = "x"}) -> (tensor<f64> {zero.across = "sum"}, tensor<f64> {zero.across = "same"}) {
+    %n = train.sum_squares %x : (tensor<4xf32>) -> tensor<f64>
+    return %n, %n : tensor<f64>, tensor<f64>
+  }
+}

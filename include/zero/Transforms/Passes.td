@@ -232,7 +232,8 @@ def ZeroVerifyPass : Pass<"zero-verify", "::mlir::ModuleOp"> {
       it twice; a collective uses its operands until it is awaited;
     - what a trained parameter or a state is assigned does not depend on one
       rank's data except through reductions that average, exactly once over
-      each axis of the grid (after `zero-partition`);
+      each axis of the grid (after `zero-partition`), nor do outputs that are
+      the same across ranks;
     - compute uses values in device memory only;
     - gradients are divided by the number of micro-batches exactly once, by the
       `train.loss_seed` that they begin with, and updates take the sums over
