@@ -260,8 +260,8 @@ LogicalResult MicroBatchBuilder::run() {
   if (loss)
     averageLoss();
   eraseDeadOps(step.getBody().front());
-  module->setAttr(zero::kMicroBatchesAttr, Builder(module.getContext())
-                                     .getI64IntegerAttr(microBatches));
+  module->setAttr(zero::kMicroBatchesAttr,
+                  Builder(module.getContext()).getI64IntegerAttr(microBatches));
   return success();
 }
 

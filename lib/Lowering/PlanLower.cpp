@@ -183,18 +183,17 @@ LogicalResult StepLowering::declareInput(BlockArgument arg) {
   else if (hyper && hyper.getValue() == "step")
     role = plan::InputRole::Step;
   else if (hyper)
-    return step.emitOpError()
-           << "has the hyperparameter '" << hyper.getValue()
-           << "'; known are 'lr' and 'step'";
+    return step.emitOpError() << "has the hyperparameter '" << hyper.getValue()
+                              << "'; known are 'lr' and 'step'";
   StringAttr name = input ? input : hyper;
   Storage *&storage = inputs[name];
   if (storage) {
     MemRefType held = storage->buffer.getBuffer().getType();
     if (held.getShape() != type.getShape() ||
         held.getElementType() != type.getElementType())
-      return step.emitOpError() << "has the input " << name << " of type "
-                                << type << ", which is " << held << " in @"
-                                << front.getName();
+      return step.emitOpError()
+             << "has the input " << name << " of type " << type << ", which is "
+             << held << " in @" << front.getName();
     memory.bind(arg, {storage, StridedLayout::contiguous(type.getShape()), 0});
     return success();
   }

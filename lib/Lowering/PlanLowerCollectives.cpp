@@ -225,9 +225,8 @@ void StepLowering::placeReduceScatter(const Collective &collective,
     if (stage == 1)
       markGradient(input);
     bool isKept = stage != 1 && !isOnlyAdded(output);
-    Place place =
-        fresh(collective.op->getLoc(), local,
-              isKept ? plan::Kind::Gradient : plan::Kind::Activation);
+    Place place = fresh(collective.op->getLoc(), local,
+                        isKept ? plan::Kind::Gradient : plan::Kind::Activation);
     place.storage->buffer.setPadding(
         (local.getNumElements() * collective.ranks - whole.getNumElements()) *
         (ranks / collective.ranks) *

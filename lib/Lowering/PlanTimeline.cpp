@@ -368,9 +368,11 @@ Timeline PlanSimulation::run() {
                              milliseconds(timeline.exposedSeconds));
   if (int64_t count = program.getMicroBatches(); count > 1)
     timeline.notes.push_back(
-        "of the " + std::to_string(count) + " micro-batches the first and the "
+        "of the " + std::to_string(count) +
+        " micro-batches the first and the "
         "last are shown; those between are like the first, and all before the "
-        "last take " + milliseconds(microBatchesSeconds));
+        "last take " +
+        milliseconds(microBatchesSeconds));
   return timeline;
 }
 

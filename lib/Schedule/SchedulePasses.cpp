@@ -130,10 +130,10 @@ LogicalResult ModuleScheduler::schedule(FunctionOpInterface func,
   applySchedule(*step, result.schedule);
   count(result.schedule);
   peakBytes = std::max(peakBytes, result.simulated.peakBytes);
-  seconds = module->hasAttr(kMicroBatchesAttr)
-                ? seconds +
-                      result.simulated.seconds * timesPerStep(module, func)
-                : std::max(seconds, result.simulated.seconds);
+  seconds =
+      module->hasAttr(kMicroBatchesAttr)
+          ? seconds + result.simulated.seconds * timesPerStep(module, func)
+          : std::max(seconds, result.simulated.seconds);
   return success();
 }
 

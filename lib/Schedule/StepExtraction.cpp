@@ -400,8 +400,8 @@ int32_t StepBuilder::reducedBuffer(Operation *op, unsigned index) {
       step.graph.buffers[source].kind == MemoryKind::Activation)
     step.graph.buffers[source].kind = MemoryKind::Gradient;
   // The sum over micro-batches is needed no more, it becomes zero.
-  auto state = source == kNone ? StateOp()
-                               : symbols.lookup<StateOp>(symbolOf[source]);
+  auto state =
+      source == kNone ? StateOp() : symbols.lookup<StateOp>(symbolOf[source]);
   bool isSum = state && state.getAccumulator();
   if (!scatters && source != kNone &&
       (isSum || !step.graph.buffers[source].resident) &&

@@ -213,8 +213,7 @@ LogicalResult UpdatePartitioner::checkUsers(GradientSum &sum) {
     });
     if (!updates && !isa<ElementSum, AssignOp>(user))
       return user->emitOpError()
-             << "uses the sum over micro-batches "
-             << sum.assign.getSymbolAttr()
+             << "uses the sum over micro-batches " << sum.assign.getSymbolAttr()
              << ", which exists in shards only from stage 2 on";
   }
   return success();
@@ -326,8 +325,8 @@ void UpdatePartitioner::publishSum(Operation *sum, Value partial) {
   OpBuilder builder(sum);
   Value total, left;
   Operation *end = info.body->getTerminator();
-  bool onlyLeaves = llvm::all_of(
-      sum->getUsers(), [&](Operation *user) { return user == end; });
+  bool onlyLeaves = llvm::all_of(sum->getUsers(),
+                                 [&](Operation *user) { return user == end; });
   for (OpOperand &use :
        llvm::make_early_inc_range(sum->getResult(0).getUses())) {
     if (onlyLeaves) {

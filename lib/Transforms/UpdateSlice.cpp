@@ -267,8 +267,7 @@ static LogicalResult takeOptimizerUpdate(ParamUpdate &update,
                     assign.getSymbol() == update.param.getSymName();
     Value replaced = op.getReplacedOperand(result.getResultNumber()).get();
     auto read = replaced.getDefiningOp<ReadOp>();
-    if (!ofMaster &&
-        (!read || read.getSymbolAttr() != assign.getSymbolAttr()))
+    if (!ofMaster && (!read || read.getSymbolAttr() != assign.getSymbolAttr()))
       return assign.emitOpError()
              << "assigns " << assign.getSymbolAttr() << " result "
              << result.getResultNumber() << " of " << op->getName()

@@ -79,12 +79,12 @@ LogicalResult MicroBatchChecker::checkSum(Operation *add, StateOp accumulator) {
   llvm::SetVector<Operation *> seeds = findSeeds(gradient);
   if (seeds.size() == 1)
     return success();
-  InFlightDiagnostic diag =
-      add->emitOpError() << "adds to @" << accumulator.getSymName()
-                         << " a gradient that is divided by the number of "
-                            "micro-batches "
-                         << seeds.size()
-                         << " times; expects one train.loss_seed before it";
+  InFlightDiagnostic diag = add->emitOpError()
+                            << "adds to @" << accumulator.getSymName()
+                            << " a gradient that is divided by the number of "
+                               "micro-batches "
+                            << seeds.size()
+                            << " times; expects one train.loss_seed before it";
   for (Operation *seed : seeds)
     diag.attachNote(seed->getLoc()) << "it is divided here";
   return diag;
@@ -98,8 +98,7 @@ LogicalResult MicroBatchChecker::checkAssign(AssignOp assign) {
     assigned.insert(state);
   if (isFront && !accumulates && !(param && param.getBuffer()))
     return assign.emitOpError()
-           << "assigns " << assign.getSymbolAttr() << " in @"
-           << kAccumulateName
+           << "assigns " << assign.getSymbolAttr() << " in @" << kAccumulateName
            << ", which runs for each micro-batch; only accumulators and "
               "buffers change there";
   if (!isFront && accumulates && !isZeroSplat(assign.getValue()))
@@ -145,17 +144,16 @@ LogicalResult MicroBatchChecker::checkUpdate(OptimizerUpdate update) {
 
 LogicalResult MicroBatchChecker::checkSums() {
   bool anyFailed = false;
-  for (auto state :
-       cast<ModuleOp>(symbols.getOp()).getOps<StateOp>()) {
+  for (auto state : cast<ModuleOp>(symbols.getOp()).getOps<StateOp>()) {
     if (!state.getAccumulator() ||
         (added.contains(state) && assigned.contains(state)))
       continue;
     anyFailed = true;
-    InFlightDiagnostic diag =
-        func.emitOpError() << "does not "
-                           << (added.contains(state) ? "assign" : "add to")
-                           << " @" << state.getSymName()
-                           << ", which sums over micro-batches";
+    InFlightDiagnostic diag = func.emitOpError()
+                              << "does not "
+                              << (added.contains(state) ? "assign" : "add to")
+                              << " @" << state.getSymName()
+                              << ", which sums over micro-batches";
     diag.attachNote(state.getLoc()) << "the accumulator is declared here";
   }
   return failure(anyFailed);

@@ -22,8 +22,8 @@ namespace {
 class PlanChecker {
 public:
   explicit PlanChecker(plan::ProgramOp program)
-      : program(program), order(program),
-        lasting(findLastingBuffers(program)) {}
+      : program(program), order(program), lasting(findLastingBuffers(program)) {
+  }
 
   LogicalResult checkPlacement();
   LogicalResult checkUses();

@@ -157,7 +157,8 @@ void Checker::checkParameter(Parameter &parameter) {
   for (const std::string &name : parameter.tied)
     parameter.tiedNames.push_back(name.c_str());
   measureParameter(parameter, buffer);
-  if (parameter.init == fb::Init_Value && parameter.initBytes != parameter.bytes)
+  if (parameter.init == fb::Init_Value &&
+      parameter.initBytes != parameter.bytes)
     bad("has ", parameter.bytes, " bytes but its value ", parameter.initBytes);
 }
 

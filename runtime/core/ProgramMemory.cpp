@@ -83,7 +83,7 @@ static std::vector<size_t> holdEnds(const Program &program) {
     if (by == SIZE_MAX) // the end of the step or micro-batch waits for it
       ends[index] =
           (index < program.microCommands ? program.microCommands : count) - 1;
-    else                       // another stream's waiter is itself held
+    else // another stream's waiter is itself held
       ends[index] = program.commands[by].stream == 0 ? std::max(index, by - 1)
                                                      : std::max(by, ends[by]);
   }

@@ -86,7 +86,8 @@ static std::optional<Arguments> parse(int argc, char **argv) {
   flags.integer("--ranks", &arguments.compile.ranks, 1, 1024, "N",
                 "number of ranks (default 1, or the module's)");
   flags.integer("--accumulate", &arguments.compile.microBatches, 1, 1 << 20,
-                "A", "micro-batches of a step, whose gradients are averaged "
+                "A",
+                "micro-batches of a step, whose gradients are averaged "
                 "(default 1, or the module's)");
   flags.text("--zero-grid", &arguments.grid, "RxS",
              "grid of ranks instead of --ranks: sharded over S, replicated "

@@ -94,8 +94,7 @@ TEST(Accumulate, CallsInOrder) {
     Status failed = running.session.accumulate();
     ASSERT_FALSE(failed) << failed.message();
   }
-  EXPECT_EQ(running.session.step().message(),
-            "input x was not set for rank 0");
+  EXPECT_EQ(running.session.step().message(), "input x was not set for rank 0");
   setBatch(running, 1);
   EXPECT_EQ(running.session.accumulate().message(),
             "a step of this program has 3 micro-batches; all before the last, "
@@ -129,8 +128,8 @@ TEST(Accumulate, CountersAndSpans) {
   EXPECT_GT(spans[3].start_ms, spans[2].end_ms);
   EXPECT_LE(spans.back().end_ms, counters.step_ms);
   running.session.resetCounters();
-  EXPECT_EQ(
-      running.session.counters().comm_bytes_times_ranks[ZRT_ALL_GATHER], 0u);
+  EXPECT_EQ(running.session.counters().comm_bytes_times_ranks[ZRT_ALL_GATHER],
+            0u);
 }
 
 /// --check: what a step leaves in an accumulator would count twice.
@@ -190,9 +189,9 @@ TEST(Accumulate, RefusesHostileNumbers) {
   EXPECT_EQ(errorAfter([](fb::ProgramT &p) { p.micro_batches = 1; }),
             "the program has 1 micro-batches and 3 commands for the ones "
             "before the last");
-  EXPECT_EQ(
-      errorAfter([](fb::ProgramT &p) { p.parameters[0]->init = fb::Init_Ones; }),
-      "parameter sum: is an accumulator and does not start as zeros");
+  EXPECT_EQ(errorAfter(
+                [](fb::ProgramT &p) { p.parameters[0]->init = fb::Init_Ones; }),
+            "parameter sum: is an accumulator and does not start as zeros");
   EXPECT_EQ(errorAfter([](fb::ProgramT &p) { p.commands[0]->writes = {3}; }),
             "command 0 (launch add4): writes operand 3 of 3");
 }
