@@ -23,7 +23,7 @@ zero.param @still : tensor<4xf32> frozen
 // GROUPS: train.sgd %h.0.weight, %{{.*}}, %[[TWICE]] {weight_decay = 5.000000e-01 : f64}
 // GROUPS: train.sgd %h.0.bias, %{{.*}}, %[[TWICE]] {weight_decay = 2.500000e-01 : f64}
 
-// TIED: train.sgd %wte, %{{.*}}, %{{.*}} : (
+// TIED: train.sgd %wte, %{{[a-z0-9_]*}}, %{{[a-z0-9_]*}} : (
 // TIED: train.sgd %h.0.weight, %{{.*}}, %{{.*}} {weight_decay = 5.000000e-01 : f64}
 
 // SCHEDULE: %[[LR:.*]] = train.schedule %{{.*}} <"constant", {lr = 5.000000e-01 : f64}> : tensor<i64> -> tensor<f32>
