@@ -179,6 +179,10 @@ void zero_tools::applyConfig(
 }
 
 bool zero_tools::explainConfig(const RunOptions &options) {
+  if (options.config.empty()) {
+    mlir::zero::printKeyTable(llvm::outs());
+    return true;
+  }
   ConfigResult result = readConfig(options);
   mlir::zero::printConfigResult(llvm::outs(), result, options.config);
   return result.refusals().empty();

@@ -30,7 +30,8 @@ mlir::zero::RunSettings settingsOf(const RunOptions &options);
 void applyConfig(RunOptions &options,
                  const std::function<void(const std::string &)> &note);
 
-/// Prints what becomes of each key. False where one is refused.
+/// Prints what becomes of each key of the config, or, without one, the table of
+/// all keys. False where a key is refused.
 bool explainConfig(const RunOptions &options);
 
 } // namespace zero_tools

@@ -15,6 +15,10 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
 #include <gtest/gtest.h>
 
 using namespace mlir::zero;
@@ -136,6 +140,23 @@ TEST(KeyTable, PrintsAsMarkdown) {
             text.npos);
   EXPECT_NE(text.find("refused unless false"), text.npos);
   EXPECT_NE(text.find("refused if on"), text.npos);
+}
+
+/// docs/config-keys.md shows the table. With ZERO_UPDATE_EXPECTED=1 in the
+/// environment the page is written instead.
+TEST(KeyTable, IsInTheDocs) {
+  std::string page =
+      "<!-- Made from lib/Config/*Keys.cpp by script/update-docs. "
+      "-->\n\n# Keys of a DeepSpeed config\n\nHow to read this: "
+      "[configs.md](configs.md).\n\n";
+  llvm::raw_string_ostream os(page);
+  printKeyTable(os);
+  if (std::getenv("ZERO_UPDATE_EXPECTED"))
+    std::ofstream(ZERO_TEST_KEYS_PAGE, std::ios::binary) << page;
+  std::ifstream in(ZERO_TEST_KEYS_PAGE, std::ios::binary);
+  std::string found((std::istreambuf_iterator<char>(in)),
+                    std::istreambuf_iterator<char>());
+  EXPECT_TRUE(found == page) << "run script/update-docs";
 }
 
 //===----------------------------------------------------------------------===//

@@ -75,6 +75,150 @@ TEST(RunOptions, ReadsASchedule) {
       "");
 }
 
+TEST(RunOptions, ReadsTheStep) {
+  auto options =
+      parse({"m.onnx",
+             "--data",
+             "d",
+             "--loss",
+             "mse",
+             "--precision",
+             "fp16",
+             "--reduce-type",
+             "bf16",
+             "--loss-scale",
+             "dynamic",
+             "--loss-scale-window",
+             "10",
+             "--loss-scale-hysteresis",
+             "3",
+             "--loss-scale-min",
+             "2",
+             "--initial-scale-power",
+             "8",
+             "--clip",
+             "0.5",
+             "--accumulate",
+             "4",
+             "--remat",
+             "auto",
+             "--no-decay",
+             "auto",
+             "--no-decay",
+             "*.bias",
+             "--group",
+             "a:b*:lr=0.1,weight-decay=0.2",
+             "--group",
+             "c:lr=1",
+             "--lr-schedule",
+             "WarmupDecayLR:total_num_steps=1e3,warmup_type=linear"});
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->precision, "fp16");
+  EXPECT_EQ(options->reduceType, "bf16");
+  EXPECT_EQ(options->lossScale.scale, 0);
+  EXPECT_EQ(options->lossScale.window, 10);
+  EXPECT_EQ(options->lossScale.hysteresis, 3);
+  EXPECT_EQ(options->lossScale.min, 2);
+  EXPECT_EQ(options->lossScale.initialPower, 8);
+  EXPECT_EQ(options->clipNorm, 0.5);
+  EXPECT_EQ(options->accumulate, 4);
+  EXPECT_EQ(options->remat, "auto");
+  EXPECT_EQ(options->noDecay, (std::vector<std::string>{"auto", "*.bias"}));
+  ASSERT_EQ(options->groups.size(), 2u);
+  EXPECT_EQ(options->groups[0].pattern, "a:b*");
+  EXPECT_EQ(options->groups[0].learningRate, 0.1);
+  EXPECT_EQ(options->groups[0].weightDecay, 0.2);
+  EXPECT_FALSE(options->groups[1].weightDecay);
+  ASSERT_TRUE(options->lrSchedule);
+  EXPECT_EQ(options->lrSchedule->kind, "WarmupDecayLR");
+  EXPECT_EQ(options->lrSchedule->numbers,
+            (std::map<std::string, double>{{"total_num_steps", 1000},
+                                           {"warmup_type", 1}}));
+  EXPECT_TRUE(options->given.count("--clip"));
+  EXPECT_FALSE(options->given.count("--clip-value"));
+}
+
+TEST(RunOptions, ReadsWhatARunWrites) {
+  auto options = parse({"s.mlir",
+                        "--data",
+                        "d",
+                        "--checkpoint",
+                        "c",
+                        "--checkpoint-every",
+                        "5",
+                        "--keep",
+                        "2",
+                        "--resume",
+                        "r",
+                        "--checkpoint-sync",
+                        "--save-hf",
+                        "h",
+                        "--shard-size",
+                        "1.5KiB",
+                        "--log",
+                        "csv",
+                        "--log",
+                        "tensorboard",
+                        "--log-dir",
+                        "l",
+                        "--metric-names",
+                        "hf",
+                        "--log-every",
+                        "0",
+                        "--check-finite"});
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->checkpoint, "c");
+  EXPECT_EQ(options->checkpointEvery, 5);
+  EXPECT_EQ(options->keepCheckpoints, 2);
+  EXPECT_EQ(options->resume, "r");
+  EXPECT_TRUE(options->checkpointSync);
+  EXPECT_EQ(options->saveHf, "h");
+  EXPECT_EQ(options->shardBytes, 1536);
+  EXPECT_EQ(options->logs, (std::vector<std::string>{"csv", "tensorboard"}));
+  EXPECT_EQ(options->logDir, "l");
+  EXPECT_EQ(options->metricNames, "hf");
+  EXPECT_EQ(options->logEvery, 0);
+  EXPECT_TRUE(options->checkFinite);
+}
+
+TEST(RunOptions, ExplainingNeedsNoModel) {
+  auto options = parse({"--explain-config", "--config", "ds.json"});
+  ASSERT_TRUE(options);
+  EXPECT_TRUE(options->explainConfig);
+  EXPECT_TRUE(options->model.empty());
+  EXPECT_EQ(options->config, "ds.json");
+  EXPECT_TRUE(parse({"--explain-config"}));
+  EXPECT_TRUE(parse({"m.onnx", "--explain-config", "--config", "ds.json"}));
+}
+
+/// With a config, they wait for its settings.
+TEST(RunOptions, RulesBetweenSettings) {
+  EXPECT_EQ(errorOf({"m.onnx", "--data", "d", "--loss", "mse", "--config", "c",
+                     "--loss-scale", "8"}),
+            "");
+  RunOptions options;
+  options.optimizer = "sgd";
+  options.epsilon = 1e-3;
+  EXPECT_THROW(checkRunOptions(options), FlagError);
+  options.epsilon.reset();
+  EXPECT_NO_THROW(checkRunOptions(options));
+  options.lossScale.scale = 8;
+  EXPECT_THROW(checkRunOptions(options), FlagError);
+  options.precision = "fp16";
+  EXPECT_NO_THROW(checkRunOptions(options));
+}
+
+TEST(RunOptions, PlansHaveTheirStep) {
+  EXPECT_EQ(
+      errorOf({"s.zplan", "--data", "d", "--clip", "1", "--remat", "full"}),
+      "--clip, --remat: s.zplan has this decided already; give the flag "
+      "to zero-compile or zero-import");
+  EXPECT_EQ(errorOf({"s.zplan", "--data", "d", "--accumulate", "2"}), "");
+  EXPECT_EQ(errorOf({"s.mlir", "--data", "d", "--precision", "bf16"}),
+            "--precision needs --loss: s.mlir is taken as a training step "
+            "otherwise");
+}
+
 TEST(RunOptions, MistakesInFlagsOfTheStep) {
   const std::pair<std::vector<std::string>, std::string> cases[] = {
       {{"--accumulate", "0"},
@@ -99,7 +243,6 @@ TEST(RunOptions, MistakesInFlagsOfTheStep) {
       {{"--lr-schedule", "WarmupLR:warmup_type=fast"},
        "--lr-schedule 'WarmupLR:warmup_type=fast': warmup_type 'fast': "
        "expected a number of at least 0"},
-      {{"--explain-config"}, "--explain-config needs --config"},
       {{"--lr-schedule", "cosine:warmup"},
        "--lr-schedule 'cosine:warmup': expected KEY=VALUE, found 'warmup'"},
       {{"--lr-schedule", "cosine:"},
