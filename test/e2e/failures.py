@@ -4,7 +4,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Of docs/failures.md, the kinds that no other suite provokes."""
 import array
+import json
 import math
+import re
 
 import tensors
 from bad_input import graph, node, one_line_error
@@ -71,7 +73,8 @@ def small(t, name, nodes, parameters, x, y):
     path = t.folder / f"{name}.onnx"
     path.write_bytes(made.SerializeToString())
     data = floats_file(t.folder / f"{name}.data", x=waves([48, x], 1), labels=waves([48, y], 2))
-    return [path, "--loss", "mse", "--optimizer", "adamw", "--lr", 0.01, "--data", data]
+    train = [word for k in parameters for word in ("--train", k)]
+    return [path, *train, "--loss", "mse", "--optimizer", "adamw", "--lr", 0.01, "--data", data]
 
 
 def saved_weights_are_whole(t):
@@ -129,6 +132,7 @@ def unused_parameters_hang_nobody(t):
     for stage in STAGES:
         done, run = t.run(*flags, "--dim", "batch=2", "--batch", 2, "--ranks", 4, "--zero-stage", stage, "--steps", 4)
         require(run is not None, f"stage {stage} exits {done.returncode}: {last_line(done)}")
+        require("w" in run.weights, f"stage {stage} saves {sorted(run.weights)}")
         found.add(str(run.column("loss")))
     require(len(found) == 1, "losses of the stages differ")
 
@@ -172,6 +176,7 @@ def odd_sizes(t, ranks):
         close("loss", run.column("loss"), whole.column("loss"))
         close("grad_norm", run.column("grad_norm"), whole.column("grad_norm"))
         first = first or run
+        require(len(run.weights) == 4 and run.column("loss")[0] > run.column("loss")[-1], "nothing was trained")
         require(run.bytes == first.bytes, f"weights of stages 0 and {stage} differ")
 
 
@@ -230,7 +235,7 @@ def mixed_types_in_one_model(t):
     losses = set()
     for stage in STAGES:
         done, run = t.run(path, "--loss", "mse", "--optimizer", "sgd", "--lr", 0.1, "--data", data, "--dim", "batch=2",
-                          "--batch", 2, "--ranks", 2, "--zero-stage", stage)
+                          "--train", "w", "--train", "b", "--batch", 2, "--ranks", 2, "--zero-stage", stage)
         if run is None:
             one_line_error(done, "w")
             losses.add("refused")
@@ -239,9 +244,143 @@ def mixed_types_in_one_model(t):
     require(len(losses) == 1, "stages differ")
 
 
+
+def groups_that_match_nothing(t):
+    """A group without parameters is a mistake in its pattern, not an empty group."""
+    done, _ = t.call("mlp", "--group", "fc7.*:lr=0.1")
+    one_line_error(done, re.escape("fc7.*"))
+    done, _ = t.call("mlp", "--no-decay", "nothing")
+    one_line_error(done, "nothing")
+
+
+def clipping_acts_at_every_stage(t):
+    """The norm before clipping is logged; SGD moves by no more than the clipped norm, alike at every stage."""
+    init, found = tensors.load(model("mlp").folder / "init.safetensors"), set()
+    for stage in STAGES:
+        run = t.good("mlp", "--ranks", 2, "--zero-stage", stage, "--clip", 0.01, "--lr", 1, optimizer="sgd", steps=1)
+        norm = run.rows[0]["grad_norm"]
+        moved = math.sqrt(sum(sum((a - b) ** 2 for a, b in zip(tensors.floats(run.weights[n]), tensors.floats(init[n])))
+                              for n in init))
+        require(norm > 0.5, f"stage {stage} logs a norm of {norm}: not the one before clipping")
+        require(abs(moved - 0.01) < 1e-5, f"stage {stage} moves by {moved}, clipped to 0.01")
+        found.add((norm, run.bytes))
+    require(len(found) == 1, "stages differ")
+
+
+def equal_samples(t):
+    """A linear model whose samples are all equal: each micro-batch has the gradient of the step."""
+    flags = small(t, "equal", LINEAR, {"w": [4, 3], "b": [3]}, 4, 3)
+    row, label = waves([1, 4], 1)[1], waves([1, 3], 2)[1]
+    floats_file(flags[-1], x=([128, 4], row * 128), labels=([128, 3], label * 128))
+    at = flags.index("--optimizer")
+    return flags[:at] + ["--optimizer", "sgd", "--lr", 0.5, *flags[-2:]]
+
+
+def bf16_accumulation_loses_nothing(t):
+    """64 micro-batches with equal gradients add up to what one has; in bf16 sums most would be lost."""
+    flags = equal_samples(t) + ["--precision", "bf16", "--dim", "batch=1", "--batch", 1, "--ranks", 2, "--steps", 1]
+    for stage in STAGES:
+        losses = {}
+        for micro in (1, 64):
+            done, run = t.run(*flags, "--zero-stage", stage, *(["--accumulate", micro] if micro > 1 else []))
+            require(run is not None, f"stage {stage} exits {done.returncode}: {last_line(done)}")
+            losses[micro] = run.bytes
+        require(losses[1] == losses[64], f"stage {stage}: weights after 1 and 64 equal micro-batches differ")
+
+
+def a_collapsing_scale_is_explained(t):
+    """Gradients that never fit: the run ends at the minimum and says so; nothing was updated before."""
+    m = model("mlp")
+    x = tensors.floats(m.data["x"])
+    path = t.folder / "collapse.data"
+    tensors.save(path, {**m.data, "x": ("F32", m.data["x"][1], array.array("f", [v * 8000 for v in x]).tobytes())})
+    flags = ["--precision", "fp16", "--initial-scale-power", 4, "--loss-scale-min", 4, "--loss-scale-hysteresis", 1]
+    for stage in (0, 3):
+        done, _ = t.call("mlp", "--ranks", 2, "--zero-stage", stage, *flags, "--data", path, steps=8)
+        one_line_error(done, "loss scale", "step 3", "minimum|4")
+
+
+def from_config(t, name, **settings):
+    path = t.folder / f"{name}.json"
+    path.write_text(json.dumps({"train_micro_batch_size_per_gpu": 2, **settings}))
+    m = model("mlp")
+    return t.tools.call("zero-run", m.folder / "ts_train.onnx", "--config", path, "--loss", m.reference["loss"],
+                        "--optimizer", "adamw", "--lr", 0.001, "--dim", "batch=2", "--data",
+                        m.folder / "data.safetensors", "--steps", 1)
+
+
+def quantised_collectives_are_refused(t):
+    for key in ("zero_quantized_weights", "zero_quantized_gradients"):
+        one_line_error(from_config(t, key, zero_optimization={"stage": 3, key: True}), key)
+
+
+def nvme_without_a_path_is_named(t):
+    done = from_config(t, "nvme", zero_optimization={"stage": 3, "offload_optimizer": {"device": "nvme"}})
+    require("nvme_path" in done.stderr, f"nothing about nvme_path: {done.stderr.strip()[:200]}")
+
+
+def unknown_precisions_are_refused(t):
+    done, _ = t.call("mlp", "--precision", "fp8")
+    one_line_error(done, "--precision", "fp8", "bf16")
+
+
+def tied_weights_are_one_update(t):
+    """Of two groups that match the two names of a tied weight, one decides, at every stage the same."""
+    names = model("gpt2").reference["ties"][0]
+    found = set()
+    for stage in STAGES:
+        groups = [w for i, n in enumerate(names) for w in ("--group", f"{n}:lr=0.00{i + 1}")]
+        done, run = t.call("gpt2", "--ranks", 2, "--zero-stage", stage, *groups)
+        if run is None:  # the second group has nothing left
+            one_line_error(done, re.escape(names[-1]) + "|" + re.escape(names[0]))
+        found.add(run and (str(run.column("grad_norm")), run.bytes))
+    require(len(found) == 1, "stages differ")
+
+
+def collectives_of(t, *flags):
+    """Names of the collectives of a step of one rank."""
+    trace = t.folder / f"trace-{t.count}.json"
+    t.good("mlp", "--ranks", 2, "--zero-stage", 3, "--zero-schedule", "none", "--trace", trace, *flags)
+    events = [e for e in json.loads(trace.read_text())["traceEvents"] if e["ph"] == "X"]
+    first = min(e["pid"] for e in events)
+    return [e["name"] for e in events if e["pid"] == first and re.search("gather|reduce|scatter", e["name"] + e.get("cat", ""))]
+
+
+def the_norm_is_one_reduction(t):
+    """Clipping adds no collective for a parameter: the step has those that it has without."""
+    plain, clipped = collectives_of(t), collectives_of(t, "--clip", 0.1)
+    require(len(plain) > 6, f"a step of six parameters has only the collectives {plain}")
+    require(len(clipped) - len(plain) <= 1, f"{len(plain)} collectives without clipping, {len(clipped)} with")
+
+
+def clipping_gathers_nothing(t):
+    for stage in (2, 3):
+        plain, clipped = (t.good("gpt2", "--ranks", 4, "--zero-stage", stage, "--zero-schedule", "none", *flags)
+                          for flags in ((), ("--clip", 0.1)))
+        shard = 4 * sum(math.prod(v[1]) for v in plain.weights.values()) / 4
+        for a, b in zip(plain.rows, clipped.rows):
+            require(a["comm_bytes"] == b["comm_bytes"], f"stage {stage} sends {b['comm_bytes']}, unclipped {a['comm_bytes']}")
+            require(a["gathered_bytes"] == b["gathered_bytes"], f"stage {stage} gathers {b['gathered_bytes']} at once")
+            more = b["peak_bytes"]["device"] - a["peak_bytes"]["device"]
+            require(more <= 1.1 * shard, f"stage {stage}: clipping takes {more} bytes more, a shard has {shard:.0f}")
+
+
+def bf16_schedules_change_no_bit(t):
+    for name, stage in (("mlp", 2), ("gpt2", 3)):
+        runs = {s: t.good(name, "--ranks", 2, "--zero-stage", stage, "--precision", "bf16", "--zero-schedule", s)
+                for s in ("none", "prefetch", "keep", "bucket", "joint")}
+        for schedule, run in runs.items():
+            require(run.bytes == runs["none"].bytes and run.column("loss") == runs["none"].column("loss"),
+                    f"{name}: '{schedule}' changes bits")
+
+
 CASES = (saved_weights_are_whole, frozen_parameters_are_saved, frozen_then_trained, tied_weights_stay_one,
          unused_parameters_hang_nobody, branches_are_refused, ranks_never_run_out_alone, memory_falls_with_the_stage,
-         resharding_leaks_nothing, the_run_says_its_stage, plans_are_the_same_again, mixed_types_in_one_model)
+         resharding_leaks_nothing, the_run_says_its_stage, plans_are_the_same_again, mixed_types_in_one_model,
+         groups_that_match_nothing, clipping_acts_at_every_stage, bf16_accumulation_loses_nothing,
+         a_collapsing_scale_is_explained, quantised_collectives_are_refused, nvme_without_a_path_is_named,
+         unknown_precisions_are_refused, tied_weights_are_one_update, the_norm_is_one_reduction,
+         clipping_gathers_nothing, bf16_schedules_change_no_bit)
 
 
 def add_cases(cases, tools):

@@ -81,7 +81,7 @@ def sequence(tools, folder, index, line):
     write_samples(folder / "data.safetensors", scaler.overflows(letters), ranks, random.Random(index))
     metrics = folder / "m.jsonl"
     done = tools.call("zero-run", folder / "model.onnx", "--loss", "mse", "--optimizer", "sgd", "--lr", 0.1,
-                      "--dim", "batch=1", "--batch", 1, "--ranks", ranks, *flags_of(given, folder, stage),
+                      "--train", "w", "--dim", "batch=1", "--batch", 1, "--ranks", ranks, *flags_of(given, folder, stage),
                       "--data", folder / "data.safetensors", "--steps", len(letters), "--metrics", metrics,
                       "--log-every", 0, ZRT_CHECK="1")
     what = f"sequence {index + 1}, {ranks} ranks, stage {stage}"
@@ -94,8 +94,8 @@ def sequence(tools, folder, index, line):
     rows = [json.loads(row) for row in metrics.read_text().splitlines()]
     require(len(rows) >= len(letters) - (ends >= 0), f"{what}: {len(rows)} steps of {len(letters)}")
     for step, (row, scale, overflow) in enumerate(zip(rows, scaler.scales(given, letters), scaler.overflows(letters)), 1):
-        require(row["loss_scale"] == scale and bool(row["overflow"]) == overflow,
-                f"{what}, step {step}: scale {row['loss_scale']}, overflow {row['overflow']}; "
+        require(row["loss_scale"] == scale and bool(row["skipped"]) == overflow,
+                f"{what}, step {step}: scale {row['loss_scale']}, skipped {row['skipped']}; "
                 f"reference {scale}, {overflow}")
 
 

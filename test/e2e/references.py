@@ -3,6 +3,7 @@
 # Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Precision, loss scales, accumulation, clipping, groups and schedules against PyTorch."""
+import functools
 import json
 import math
 import pathlib
@@ -27,10 +28,13 @@ TOLERANCES = {
     "autocast": (2e-3, 2e-2, 1e-1),
     "fp16": (1e-4, 5e-3, 2e-2),
 }
+# A rate of the plan is an f32 that rounds the scheduler's f64: one unit in the last place.
+RATE_ULPS = 1
 # The change of a parameter whose gradient is rounding noise follows the noise.
 NOISE = 1e-4
 
 
+@functools.cache
 def reference():
     return json.loads((HERE / "reference" / "runs.json").read_text())
 
@@ -178,7 +182,7 @@ def as_pytorch(trainer, name, stage, *flags):
     got = trainer.train(name, stage, *flags)
     of_loss, of_norm, of_change = TOLERANCES[run["system"]]
     if "overflow" in want:
-        skipped = "".join("x" if row["overflow"] else "." for row in got.rows)
+        skipped = "".join("x" if row["skipped"] else "." for row in got.rows)
         require(skipped == want["overflow"], f"skipped steps {skipped}, reference {want['overflow']}")
         scales = got.column("loss_scale")
         require(scales == want["loss_scale"], f"loss scales {scales}, reference {want['loss_scale']}")
@@ -189,16 +193,23 @@ def as_pytorch(trainer, name, stage, *flags):
     close_changes(run, got.weights, want["final"], of_change)
 
 
+def same_bits(first, other, what):
+    """The same losses, rates, scales and saved bytes; norms are f64 sums in the order of the shards."""
+    for key in ("loss", "lr", "loss_scale", "skipped"):
+        if key in first.rows[0]:
+            require(first.column(key) == other.column(key), f"{key} {what} differ")
+    close(f"grad_norm {what}", other.column("grad_norm"), first.column("grad_norm"), 1e-12)
+    odd = [k for k in first.weights if first.weights[k] != other.weights.get(k)]
+    require(first.bytes == other.bytes, f"saved weights {what} differ in {', '.join(odd) or 'the header'}")
+
+
 def stages_agree(trainer, name, *flags):
-    """The same losses, norms and saved bytes."""
-    first = trainer.train(name, 0, *flags)
-    for stage in STAGES[1:]:
-        other = trainer.train(name, stage, *flags)
-        for key in ("loss", "grad_norm", "lr", "loss_scale", "overflow"):
-            if key in first.rows[0]:
-                require(str(first.column(key)) == str(other.column(key)), f"{key} of stages 0 and {stage} differ")
-        odd = [k for k in first.weights if first.weights[k] != other.weights.get(k)]
-        require(first.bytes == other.bytes, f"saved weights of stages 0 and {stage} differ in {', '.join(odd) or 'the header'}")
+    """To the bit; with micro-batches stages 0 and 1 add before they reduce, 2 and 3 after: these pairs agree."""
+    runs = [trainer.train(name, stage, *flags) for stage in STAGES]
+    same_bits(runs[0], runs[1], "of stages 0 and 1")
+    same_bits(runs[2], runs[3], "of stages 2 and 3")
+    if run_of(name)["accumulate"] == 1:
+        same_bits(runs[0], runs[2], "of stages 0 and 2")
 
 
 def stages_of(name):
@@ -209,8 +220,35 @@ def stages_of(name):
     return STAGES if run["model"] == "mlp" or run["ranks"] == 2 else (0, 3)
 
 
+@functools.cache
+def rate_cases():
+    """Of the schedulers of PyTorch and DeepSpeed: see reference/make_tables.py."""
+    return json.loads((HERE.parent / "unit" / "Autodiff" / "data" / "schedules.json").read_text())["cases"]
+
+
+def rates(trainer, made):
+    """The rate of every step is the scheduler's, in f32."""
+    m, text = model("mlp"), {True: "true", False: "false"}
+    if made["system"] == "pytorch":
+        schedule = schedule_flag(made["schedule"], made["params"])
+    else:
+        numbers = ",".join(f"{k}={text.get(v, v) if isinstance(v, bool) else v}" for k, v in made["params"].items())
+        schedule = ["--lr-schedule", made["schedule"] + (":" + numbers if numbers else "")]
+    metrics = trainer.folder / f"rates-{made['name'].replace(' ', '-')}.jsonl"
+    trainer.tools.ok("zero-run", m.folder / "ts_train.onnx", "--loss", "cross-entropy", "--optimizer", "adamw",
+                     "--lr", made["lr"], *schedule, "--dim", "batch=1", "--batch", 1, "--ranks", 2, "--zero-stage", 2,
+                     "--data", m.folder / "data.safetensors", "--steps", len(made["rates"]), "--metrics", metrics,
+                     "--log-every", 0)
+    got = [json.loads(line)["lr"] for line in metrics.read_text().splitlines()]
+    require(len(got) == len(made["rates"]), f"{len(got)} steps of {len(made['rates'])}")
+    for step, (rate, want) in enumerate(zip(got, made["rates"]), 1):
+        require(abs(rate - want) <= RATE_ULPS * 2 ** -23 * abs(want), f"step {step}: {rate}, {made['system']} {want!r}")
+
+
 def add_cases(cases, tools):
     trainer = Trainer(tools)
+    for made in rate_cases():
+        cases.add(f"reference rates {made['name']}", rates, trainer, made)
     for name in the_runs.RUNS:
         run = run_of(name)
         for stage in stages_of(name):
