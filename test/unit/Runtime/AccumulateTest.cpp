@@ -213,3 +213,44 @@ TEST(Accumulate, StateFromValue) {
   scale.init_value.pop_back();
   EXPECT_EQ(loadError(plan), "parameter scale: has 4 bytes but its value 3");
 }
+
+/// Damage that the checks let pass leaves a program that runs to its end or
+/// fails: no call waits forever.
+TEST(Accumulate, AcceptedDamageIsSafe) {
+  Accumulating made;
+  fb::ProgramT &program = made.plan.program;
+  program.commands.erase(program.commands.begin()); // launches: machine code
+  program.commands.erase(program.commands.begin() + 2);
+  program.micro_commands = 2;
+  program.kernels.clear();
+  made.plan.streams(1, 2);
+  place(*program.commands[0], 0, {}, 0);
+  place(*program.commands[1], 1, {0});
+  place(*program.commands[2], 1, {}, 1);
+  place(*program.commands[3], 0, {1});
+  const std::string bytes = made.plan.bytes();
+  int ran = 0;
+  for (size_t at = 8; at < bytes.size(); ++at) {
+    std::string damaged = bytes;
+    damaged[at] = char(damaged[at] ^ 0x01);
+    Program loaded;
+    Session session;
+    if (loaded.loadBytes(damaged.data(), damaged.size()) ||
+        session.create(loaded) || loaded.info().micro_batches > 100)
+      continue;
+    auto call = [&](bool last) {
+      for (uint32_t input = 0; input < loaded.info().num_inputs; ++input) {
+        std::vector<uint8_t> data(loaded.input(input).bytes);
+        Status ignored =
+            session.setInput(input, ZRT_ALL_RANKS, data.data(), data.size());
+        (void)ignored;
+      }
+      return last ? session.step() : session.accumulate();
+    };
+    bool failed = false;
+    for (uint32_t i = 1; i < loaded.info().micro_batches && !failed; ++i)
+      failed = bool(call(/*last=*/false));
+    ran += !failed && !call(/*last=*/true);
+  }
+  EXPECT_GT(ran, 100);
+}
