@@ -65,12 +65,21 @@ def holds_as_the_formula(trainer, name, stage):
     require(row["peak_bytes"] == row["planned_peak_bytes"], f"peak {row['peak_bytes']}, planned {row['planned_peak_bytes']}")
 
 
+def stages_agree(trainer, name, first, second):
+    """Stages that reduce at the same time train the same weights, bit for bit."""
+    one, other = (trainer.train(name, stage, "--clip", 0.5) for stage in (first, second))
+    require(one.bytes == other.bytes, f"stages {first} and {second} train other weights")
+    require(one.column("loss") == other.column("loss"), f"stages {first} and {second} have other losses")
+
+
 def add_cases(cases, trainer):
     for name in ("accumulate 2 mlp ranks 2", "accumulate 4 mlp ranks 2", "accumulate 2 mlp ranks 4",
                  "accumulate 2 gpt2 ranks 2", "accumulate 4 gpt2 ranks 2", "accumulate 2 cnn ranks 2"):
         for stage in STAGES:
             cases.add(f"accumulation traffic {name} stage {stage}", sends_as_the_formula, trainer, name, stage)
             cases.add(f"accumulation state {name} stage {stage}", holds_as_the_formula, trainer, name, stage)
+        for first, second in ((0, 1), (2, 3)):
+            cases.add(f"accumulation stages {name} {first} {second}", stages_agree, trainer, name, first, second)
     for name in ("bf16 mlp ranks 2", "bf16 gpt2 ranks 2", "bf16 accumulated mlp", "bf16 accumulated gpt2"):
         for stage in STAGES:
             cases.add(f"precision traffic {name} stage {stage}", sends_as_the_formula, trainer, name, stage)
