@@ -77,8 +77,9 @@ TEST(KeyTable, IsConsistent) {
     EXPECT_TRUE(names.insert(path).second) << key.path << " stands twice";
     if (key.type == ConfigType::Section)
       sections.insert(path);
-    if (path.contains('.'))
+    if (path.contains('.')) {
       EXPECT_TRUE(sections.count(path.rsplit('.').first)) << key.path;
+    }
     EXPECT_TRUE(*key.note) << key.path;
     EXPECT_LE(key.min, key.max) << key.path;
     EXPECT_EQ(llvm::StringRef(key.note).find('\n'), llvm::StringRef::npos);

@@ -91,8 +91,9 @@ Counts killEverywhere(int64_t last, Loss loss, unsigned seed,
             << name << " is left over";
     }
     if (ended) {
-      if (found >= 0 && !fileLie && !folderLie)
+      if (found >= 0 && !fileLie && !folderLie) {
         EXPECT_EQ(found, last) << "a save that returned is on disk";
+      }
       return counts;
     }
   }
@@ -193,8 +194,9 @@ void failEverywhere(const char *what, Fault fault, bool harmless) {
       break;
     counts.errors += !error.empty();
     EXPECT_EQ(error.find('\n'), error.npos);
-    if (harmless)
+    if (harmless) {
       EXPECT_EQ(error, "") << "call " << fault.call;
+    }
     // An error once is cleaned up after; one for ever by the next run.
     std::set<std::string> hidden;
     for (const std::string &name : disk.allNames())
