@@ -55,6 +55,9 @@ public:
   /// Calls `void name(void **buffers)`.
   void run(const std::string &name, std::vector<void *> buffers) const;
 
+  /// The shared object.
+  const std::string &bytes() const { return sharedObject; }
+
   /// The message of the first error, for tests of errors.
   const std::string &error() const { return message; }
 
