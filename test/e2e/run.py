@@ -16,11 +16,16 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "script"))
+import accumulation  # noqa: E402
 import bad_input  # noqa: E402
+import checkpoint  # noqa: E402
 import failures  # noqa: E402
 import harness  # noqa: E402
+import loss_scales  # noqa: E402
+import narrow  # noqa: E402
 import output  # noqa: E402
 import recompute  # noqa: E402
+import references  # noqa: E402
 import schedule  # noqa: E402
 import training  # noqa: E402
 
@@ -38,9 +43,13 @@ def main():
         runner = harness.Runner(tools)
         training.add_cases(cases, runner)
         schedule.add_cases(cases, runner)
+        narrow.add_cases(cases, runner)
         recompute.add_cases(cases, runner)
         bad_input.add_cases(cases, tools)
+        checkpoint.add_cases(cases, tools)
         failures.add_cases(cases, tools)
+        accumulation.add_cases(cases, references.add_cases(cases, tools))
+        loss_scales.add_cases(cases, tools)
         output.add_cases(cases, tools)
         if args.list:
             print("\n".join(name for name, _ in cases.cases))
