@@ -6,7 +6,9 @@
 import array
 import json
 import math
+import os
 import re
+import subprocess
 
 import tensors
 from bad_input import graph, node, one_line_error
@@ -25,18 +27,18 @@ class Trials:
         self.folder = tools.scratch / "failures"
         self.folder.mkdir()
 
-    def call(self, name, *flags, batch=2, steps=4, optimizer="adamw", weights=None, **env):
+    def call(self, name, *flags, batch=2, steps=4, optimizer="adamw", weights=None, data=None, **env):
         """The finished process and what it left, of test/models/NAME."""
-        key = (name, *map(str, flags), batch, steps, optimizer, str(weights), *env.items())
+        key = (name, *map(str, flags), batch, steps, optimizer, str(weights), str(data), *env.items())
         return self.once.get(key, lambda: self._call(name, *flags, batch=batch, steps=steps, optimizer=optimizer,
-                                                     weights=weights, **env))
+                                                     weights=weights, data=data, **env))
 
-    def _call(self, name, *flags, batch, steps, optimizer, weights, **env):
+    def _call(self, name, *flags, batch, steps, optimizer, weights, data, **env):
         m = model(name)
         return self.run(m.folder / "ts_train.onnx", "--loss", m.reference["loss"], "--optimizer", optimizer,
                         *([] if "--lr" in flags else ["--lr", 0.001]), *m.dims("ts_train", batch), "--batch", batch,
                         "--weights", weights or m.folder / "init.safetensors",
-                        "--data", m.folder / "data.safetensors", "--steps", steps, *flags, **env)
+                        "--data", data or m.folder / "data.safetensors", "--steps", steps, *flags, **env)
 
     def run(self, *flags, **env):
         self.count += 1
@@ -246,11 +248,12 @@ def mixed_types_in_one_model(t):
 
 
 def groups_that_match_nothing(t):
-    """A group without parameters is a mistake in its pattern, not an empty group."""
-    done, _ = t.call("mlp", "--group", "fc7.*:lr=0.1")
-    one_line_error(done, re.escape("fc7.*"))
-    done, _ = t.call("mlp", "--no-decay", "nothing")
-    one_line_error(done, "nothing")
+    """A group without parameters is named, and changes nothing."""
+    plain = t.good("mlp")
+    for flags in (("--group", "fc7.*:lr=0.1"), ("--no-decay", "fc7.*")):
+        done, run = t.call("mlp", *flags)
+        require(run is not None and run.bytes == plain.bytes, f"{flags} exits {done.returncode} or changes weights")
+        require("fc7.*" in done.stderr, f"{flags}: nothing said: {done.stderr.strip()[:200]}")
 
 
 def clipping_acts_at_every_stage(t):
@@ -296,7 +299,7 @@ def a_collapsing_scale_is_explained(t):
     tensors.save(path, {**m.data, "x": ("F32", m.data["x"][1], array.array("f", [v * 8000 for v in x]).tobytes())})
     flags = ["--precision", "fp16", "--initial-scale-power", 4, "--loss-scale-min", 4, "--loss-scale-hysteresis", 1]
     for stage in (0, 3):
-        done, _ = t.call("mlp", "--ranks", 2, "--zero-stage", stage, *flags, "--data", path, steps=8)
+        done, _ = t.call("mlp", "--ranks", 2, "--zero-stage", stage, *flags, data=path, steps=8)
         one_line_error(done, "loss scale", "step 3", "minimum|4")
 
 
@@ -374,13 +377,63 @@ def bf16_schedules_change_no_bit(t):
                     f"{name}: '{schedule}' changes bits")
 
 
+
+def most_memory(t, *flags):
+    """Largest resident size of a run of one step, in MiB; its state has 48."""
+    from onnx import TensorProto, helper
+
+    path, data = t.folder / "large.onnx", t.folder / "large.data"
+    if not path.exists():
+        value = helper.make_tensor_value_info
+        w = helper.make_tensor("w", TensorProto.FLOAT, [1024, 4096], bytes(4 * 1024 * 4096), raw=True)
+        made = graph([node("MatMul", ["x", "w"], ["y"])], initializers=[w],
+                     inputs=[value("x", TensorProto.FLOAT, ("batch", 1024))])
+        del made.graph.output[:]
+        made.graph.output.append(value("y", TensorProto.FLOAT, ("batch", 4096)))
+        path.write_bytes(made.SerializeToString())
+        tensors.save(data, {"x": ("F32", [4, 1024], bytes(4 * 4 * 1024)), "labels": ("F32", [4, 4096], bytes(4 * 4 * 4096))})
+    words = [t.tools.folder / "zero-run", path, "--train", "w", "--loss", "mse", "--optimizer", "adamw", "--dim", "batch=1",
+             "--batch", 1, "--ranks", 4, "--zero-stage", 3, "--data", data, *flags]
+    process = subprocess.Popen(list(map(str, words)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = status
+    require(status == 0, f"zero-run {' '.join(map(str, flags))} ends with status {status}")
+    return used.ru_maxrss / 1024
+
+
+def saving_and_loading_take_a_bucket(t):
+    """Beside training: one bucket of 4 MiB (twice that is allowed), not the state of 48 MiB."""
+    folder = t.folder / "large-checkpoints"
+    plain = most_memory(t, "--steps", 1)
+    saving = most_memory(t, "--steps", 1, "--checkpoint", folder, "--checkpoint-sync")
+    require(saving < plain + 8, f"saving takes {saving - plain:.1f} MiB more")
+    loading = most_memory(t, "--steps", 2, "--resume", folder)
+    require(loading < plain + 8, f"loading takes {loading - plain:.1f} MiB more")
+
+
+def consolidated_weights_are_those(t):
+    """Groups, two ranks and small files: the parts together are what the run ended with."""
+    out = t.folder / "consolidated"
+    run = t.good("mlp", "--ranks", 4, "--zero-stage", 3, "--no-decay", "auto", "--save-hf", out, "--shard-size", 4000)
+    parts = [tensors.load(path) for path in sorted(out.glob("*.safetensors"))]
+    require(len(parts) > 1, f"{len(parts)} file")
+    require({k: v for part in parts for k, v in part.items()} == run.weights, "the parts are other tensors")
+
+
+def recomputation_gathers_no_more(t):
+    plain, again = (t.good("gpt2", "--ranks", 2, "--zero-stage", 3, "--remat", kind) for kind in ("none", "full"))
+    for a, b in zip(plain.column("comm_bytes"), again.column("comm_bytes")):
+        require(b["all_gather"] <= a["all_gather"] + 1, f"gathers {b['all_gather']} bytes, without recomputation {a['all_gather']}")
+
+
 CASES = (saved_weights_are_whole, frozen_parameters_are_saved, frozen_then_trained, tied_weights_stay_one,
          unused_parameters_hang_nobody, branches_are_refused, ranks_never_run_out_alone, memory_falls_with_the_stage,
          resharding_leaks_nothing, the_run_says_its_stage, plans_are_the_same_again, mixed_types_in_one_model,
          groups_that_match_nothing, clipping_acts_at_every_stage, bf16_accumulation_loses_nothing,
          a_collapsing_scale_is_explained, quantised_collectives_are_refused, nvme_without_a_path_is_named,
          unknown_precisions_are_refused, tied_weights_are_one_update, the_norm_is_one_reduction,
-         clipping_gathers_nothing, bf16_schedules_change_no_bit)
+         clipping_gathers_nothing, bf16_schedules_change_no_bit, saving_and_loading_take_a_bucket,
+         consolidated_weights_are_those, recomputation_gathers_no_more)
 
 
 def add_cases(cases, tools):
