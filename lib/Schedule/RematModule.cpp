@@ -34,9 +34,16 @@ static FailureOr<SmallVector<StepPhases>> getPhases(ModuleOp module,
 // Levels
 //===----------------------------------------------------------------------===//
 
-static void add(RematLevel &level, const RematPoint &point) {
+/// How often a step runs `func`: the function of the micro-batches before the
+/// last once for each of these.
+static int64_t countRuns(FunctionOpInterface func, ModuleOp module) {
+  auto count = module->getAttrOfType<IntegerAttr>(kMicroBatchesAttr);
+  return count && func.getName() == kAccumulateName ? count.getInt() - 1 : 1;
+}
+
+static void add(RematLevel &level, const RematPoint &point, int64_t runs) {
   level.peakBytes = std::max(level.peakBytes, point.peakBytes);
-  level.seconds += point.seconds;
+  level.seconds += point.seconds * runs;
   level.choices.push_back(point);
 }
 
@@ -48,7 +55,8 @@ const RematLevel &RematLevels::within(int64_t bytes) const {
 }
 
 /// One level for each memory at which some function has another choice.
-static RematLevels joinFronts(ArrayRef<RematFront> fronts) {
+static RematLevels joinFronts(ArrayRef<RematFront> fronts,
+                              ArrayRef<int64_t> runs) {
   std::vector<int64_t> peaks;
   int64_t selective = 0;
   for (const RematFront &front : fronts) {
@@ -61,8 +69,8 @@ static RematLevels joinFronts(ArrayRef<RematFront> fronts) {
   RematLevels result;
   for (int64_t peak : peaks) {
     RematLevel level;
-    for (const RematFront &front : fronts)
-      add(level, front.points[front.within(peak)]);
+    for (auto [front, count] : llvm::zip_equal(fronts, runs))
+      add(level, front.points[front.within(peak)], count);
     if (!result.levels.empty() &&
         level.peakBytes >= result.levels.back().peakBytes)
       continue;
@@ -83,13 +91,15 @@ FailureOr<RematLevels> zero::findRematLevels(ModuleOp module,
   if (failed(phases))
     return failure();
   std::vector<RematFront> fronts;
+  std::vector<int64_t> runs;
   RematLevel perLayer;
   for (StepPhases &part : *phases) {
+    runs.push_back(countRuns(part.func, module));
     RematStep step = buildRematStep(std::move(part), symbols, cost, stage);
     fronts.push_back(rematFront(step.graph));
-    add(perLayer, rematPerLayer(step.graph));
+    add(perLayer, rematPerLayer(step.graph), runs.back());
   }
-  RematLevels levels = joinFronts(fronts);
+  RematLevels levels = joinFronts(fronts, runs);
   levels.perLayer = std::move(perLayer);
   return levels;
 }
