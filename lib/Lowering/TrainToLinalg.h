@@ -122,11 +122,6 @@ Value emptyTensor(OpBuilder &b, Location loc, ArrayRef<int64_t> shape,
 Value emptyTensor(OpBuilder &b, Location loc, Type type);
 Value filledTensor(OpBuilder &b, Location loc, Type type, double value);
 
-/// A reshape that only joins or only splits dimensions is a view even of a
-/// strided tensor; others go by way of one dimension.
-Value reshapeTensor(OpBuilder &b, Location loc, Value value,
-                    ArrayRef<int64_t> shape);
-
 /// The only element of a rank-0 tensor.
 Value extractScalar(OpBuilder &b, Location loc, Value tensor);
 Value extractElement(OpBuilder &b, Location loc, Value tensor,

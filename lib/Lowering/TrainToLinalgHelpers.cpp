@@ -17,7 +17,6 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
 
 using namespace mlir;
 using namespace mlir::zero;
@@ -168,26 +167,6 @@ Value zero::insertElement(OpBuilder &b, Location loc, Value scalar,
 
 Value zero::scalarTensor(OpBuilder &b, Location loc, Value scalar, Type type) {
   return insertElement(b, loc, scalar, emptyTensor(b, loc, type), {});
-}
-
-Value zero::reshapeTensor(OpBuilder &b, Location loc, Value value,
-                          ArrayRef<int64_t> shape) {
-  RankedTensorType from = getTensorType(value), to = from.clone(shape);
-  if (from == to)
-    return value;
-  auto groups = getReassociationIndicesForReshape(from, to);
-  if (groups && from.getRank() < to.getRank())
-    return tensor::ExpandShapeOp::create(b, loc, to, value, *groups);
-  if (groups && from.getRank() > to.getRank())
-    return tensor::CollapseShapeOp::create(b, loc, to, value, *groups);
-  auto all = [](int64_t rank) {
-    ReassociationIndices dims;
-    llvm::append_range(dims, llvm::seq<int64_t>(0, rank));
-    return SmallVector<ReassociationIndices>{dims};
-  };
-  Value flat =
-      tensor::CollapseShapeOp::create(b, loc, value, all(from.getRank()));
-  return tensor::ExpandShapeOp::create(b, loc, to, flat, all(to.getRank()));
 }
 
 /// The indexing map of an operand of `shape` that broadcasts to `loops`.

@@ -17,7 +17,6 @@
 #include "dialects/Train/Train.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -91,88 +90,127 @@ static SmallVector<Value> addInPlace(OpBuilder &b, train::GatherGradOp op) {
 static constexpr int64_t kBlock = 1 << 17;
 
 namespace {
-/// A gather_grad whose dimensions before the axis, of the indices and behind
-/// the axis are one each.
-struct BlockedScatter {
-  Value grad;    ///< [outer, number of indices, width]
-  Value indices; ///< [number of indices]
-  int64_t outer, rows, count, width;
-  Type element, compute;
+/// The part of a table from `row` and `column` on, at `fixed` in the dimensions
+/// before the axis and in all behind it but the last, along which columns lie.
+struct Block {
+  ValueRange fixed;
+  Value row, column;
+  int64_t rows, columns;
+};
 
-  Value build(OpBuilder &b, Location loc) const;
+/// A gather_grad in blocks. Shapes are never changed: the result would not be
+/// computed where it is wanted.
+class BlockedScatter {
+public:
+  explicit BlockedScatter(train::GatherGradOp op)
+      : op(op), type(getTensorType(op.getResult())), axis(op.getAxis()),
+        hasColumns(axis + 1 < type.getRank()) {}
+  Value build(OpBuilder &b) const;
 
 private:
-  /// The part of the table from `row` and `column` on; their types are static.
-  struct Block {
-    Value table, row, column;
-    int64_t rows, columns;
-  };
-  Value addBlocks(OpBuilder &b, Location loc, Value outerIndex,
-                  Value result) const;
-  Value addBlock(OpBuilder &b, Location loc, Block block, Value result) const;
-  Value addIndex(OpBuilder &b, Location loc, Block block, Value position,
+  using Offsets = SmallVector<OpFoldResult>;
+  Offsets getOffsets(Block block, ValueRange atAxis) const;
+  SmallVector<int64_t> getShape(Block block) const;
+  Value extractGrad(OpBuilder &b, Block block, ValueRange position) const;
+  Value addIndex(OpBuilder &b, Block block, ValueRange position,
                  Value sum) const;
+  Value addBlock(OpBuilder &b, Block block, Value result) const;
+  Value addBlocks(OpBuilder &b, ValueRange fixed, Value result) const;
+
+  mutable train::GatherGradOp op;
+  RankedTensorType type;
+  int64_t axis;
+  bool hasColumns;
 };
 } // namespace
 
-/// `from`[outer, row, column of `columns`] as a row.
-static Value extractRow(OpBuilder &b, Location loc, Value from, Value outer,
-                        Value row, Value column, int64_t columns) {
-  Type element = getTensorType(from).getElementType();
-  Attribute one = b.getIndexAttr(1);
-  SmallVector<OpFoldResult> offsets = {outer, row, column}, ones(3, one);
-  SmallVector<OpFoldResult> sizes = {one, one, b.getIndexAttr(columns)};
-  return tensor::ExtractSliceOp::create(
-      b, loc, RankedTensorType::get({columns}, element), from, offsets, sizes,
-      ones);
+/// Where a block begins in the table or, with a position in the index tensor
+/// instead of a row, in the gradient.
+BlockedScatter::Offsets BlockedScatter::getOffsets(Block block,
+                                                   ValueRange atAxis) const {
+  Offsets offsets(block.fixed.take_front(axis));
+  llvm::append_range(offsets, atAxis);
+  llvm::append_range(offsets, block.fixed.drop_front(axis));
+  if (hasColumns)
+    offsets.push_back(block.column);
+  return offsets;
 }
 
-/// Adds the row of `position` to the block where its index lies in it.
-Value BlockedScatter::addIndex(OpBuilder &b, Location loc, Block block,
-                               Value position, Value sum) const {
-  Value index = extractElement(b, loc, indices, position);
-  Value row = arith::SubIOp::create(b, loc, resolveIndex(b, loc, index, rows),
-                                    block.row);
-  Value isInside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, row,
-                                         constantIndex(b, loc, block.rows));
-  auto add = [&](OpBuilder &n, Location at) {
-    Rows lines({block.rows, block.columns}, 1);
-    Value part = extractRow(n, at, grad, block.table, position, block.column,
-                            block.columns);
-    Value added = mapElements(
-        n, at, lines.extract(n, at, sum, row), part,
-        [&](OpBuilder &e, Location here, ValueRange args) {
-          FloatMath m{e, here};
-          return SmallVector<Value>{m.add(args[1], m.cast(args[0], compute))};
-        },
-        /*readsInits=*/true)[0];
-    scf::YieldOp::create(n, at, lines.insert(n, at, added, sum, row));
-  };
-  auto keep = [&](OpBuilder &n, Location at) {
-    scf::YieldOp::create(n, at, sum);
-  };
-  return scf::IfOp::create(b, loc, isInside, add, keep).getResult(0);
+SmallVector<int64_t> BlockedScatter::getShape(Block block) const {
+  SmallVector<int64_t> shape = {block.rows};
+  if (hasColumns)
+    shape.push_back(block.columns);
+  return shape;
 }
 
-Value BlockedScatter::addBlock(OpBuilder &b, Location loc, Block block,
-                               Value result) const {
-  SmallVector<int64_t> shape = {block.rows, block.columns};
-  Value sum = filledTensor(b, loc, RankedTensorType::get(shape, compute), 0);
-  sum = buildLoops(b, loc, count, sum,
-                   [&](OpBuilder &n, Location at, ValueRange position,
+/// The columns of the gradient's row for one index.
+Value BlockedScatter::extractGrad(OpBuilder &b, Block block,
+                                  ValueRange position) const {
+  Offsets offsets = getOffsets(block, position);
+  Offsets ones(offsets.size(), b.getIndexAttr(1)), sizes = ones;
+  SmallVector<int64_t> shape;
+  if (hasColumns) {
+    sizes.back() = b.getIndexAttr(block.columns);
+    shape.push_back(block.columns);
+  }
+  return tensor::ExtractSliceOp::create(b, op.getLoc(), type.clone(shape),
+                                        op.getGrad(), offsets, sizes, ones);
+}
+
+/// Adds the row of `position` to the row of the block that its index names; of
+/// another block's, zeros to any row.
+Value BlockedScatter::addIndex(OpBuilder &b, Block block, ValueRange position,
+                               Value sum) const {
+  Location loc = op.getLoc();
+  int64_t rows = type.getDimSize(axis);
+  Value index = extractElement(b, loc, op.getIndices(), position);
+  Value row = resolveIndex(b, loc, index, rows), isInside;
+  if (block.rows != rows) {
+    Value last = constantIndex(b, loc, block.rows - 1);
+    row = arith::SubIOp::create(b, loc, row, block.row);
+    isInside =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ule, row, last);
+    row = arith::MinUIOp::create(b, loc, row, last);
+  }
+  Type compute = getTensorType(sum).getElementType();
+  SmallVector<int64_t> columnDims;
+  if (hasColumns)
+    columnDims.push_back(1);
+  Rows lines(getShape(block), columnDims);
+  Value added = mapElements(
+      b, loc, lines.extract(b, loc, sum, row), extractGrad(b, block, position),
+      [&](OpBuilder &n, Location at, ValueRange args) {
+        FloatMath m{n, at};
+        Value term = m.cast(args[0], compute);
+        if (isInside)
+          term = arith::SelectOp::create(n, at, isInside, term,
+                                         m.constant(compute, 0));
+        return SmallVector<Value>{m.add(args[1], term)};
+      },
+      /*readsInits=*/true)[0];
+  return lines.insert(b, loc, added, sum, row);
+}
+
+Value BlockedScatter::addBlock(OpBuilder &b, Block block, Value result) const {
+  Location loc = op.getLoc();
+  Type element = type.getElementType();
+  RankedTensorType blockType = type.clone(getShape(block));
+  Value sum = filledTensor(b, loc, blockType.clone(getComputeType(element)), 0);
+  sum = buildLoops(b, loc, getTensorType(op.getIndices()).getShape(), sum,
+                   [&](OpBuilder &n, Location, ValueRange position,
                        ValueRange carried) -> SmallVector<Value> {
-                     return {addIndex(n, at, block, position[0], carried[0])};
+                     return {addIndex(n, block, position, carried[0])};
                    })[0];
-  Value rounded = mapElements(b, loc, emptyTensor(b, loc, shape, element), sum,
+  Value rounded = mapElements(b, loc, emptyTensor(b, loc, blockType), sum,
                               [&](OpBuilder &n, Location at, ValueRange x) {
                                 return SmallVector<Value>{
                                     convertScalar(n, at, x[0], element)};
                               })[0];
-  SmallVector<OpFoldResult> offsets = {block.table, block.row, block.column};
-  SmallVector<OpFoldResult> sizes = {b.getIndexAttr(1),
-                                     b.getIndexAttr(block.rows),
-                                     b.getIndexAttr(block.columns)};
-  SmallVector<OpFoldResult> ones(3, b.getIndexAttr(1));
+  Offsets offsets = getOffsets(block, block.row);
+  Offsets ones(offsets.size(), b.getIndexAttr(1)), sizes = ones;
+  sizes[axis] = b.getIndexAttr(block.rows);
+  if (hasColumns)
+    sizes.back() = b.getIndexAttr(block.columns);
   return tensor::InsertSliceOp::create(b, loc, rounded, result, offsets, sizes,
                                        ones);
 }
@@ -196,51 +234,36 @@ static Value forPieces(OpBuilder &b, Location loc, int64_t size, int64_t piece,
   return result;
 }
 
-Value BlockedScatter::addBlocks(OpBuilder &b, Location loc, Value table,
+Value BlockedScatter::addBlocks(OpBuilder &b, ValueRange fixed,
                                 Value result) const {
+  int64_t rows = type.getDimSize(axis);
+  int64_t columns = hasColumns ? type.getShape().back() : 1;
   int64_t blockRows = std::min(rows, kBlock);
-  int64_t blockColumns = std::min(width, kBlock / blockRows);
+  int64_t blockColumns = std::min(columns, kBlock / blockRows);
+  Location loc = op.getLoc();
   return forPieces(
       b, loc, rows, blockRows, result,
       [&](OpBuilder &r, Value row, int64_t rowCount, Value rowResult) {
-        return forPieces(
-            r, loc, width, blockColumns, rowResult,
-            [&](OpBuilder &c, Value column, int64_t columns, Value carried) {
-              Block block{table, row, column, rowCount, columns};
-              return addBlock(c, loc, block, carried);
-            });
+        return forPieces(r, loc, columns, blockColumns, rowResult,
+                         [&](OpBuilder &c, Value column, int64_t columnCount,
+                             Value carried) {
+                           return addBlock(
+                               c, {fixed, row, column, rowCount, columnCount},
+                               carried);
+                         });
       });
 }
 
-Value BlockedScatter::build(OpBuilder &b, Location loc) const {
-  Value result = emptyTensor(b, loc, {outer, rows, width}, element);
-  return buildLoops(b, loc, outer, result,
-                    [&](OpBuilder &n, Location at, ValueRange table,
+Value BlockedScatter::build(OpBuilder &b) const {
+  SmallVector<int64_t> extents(type.getShape().take_front(axis));
+  if (hasColumns)
+    llvm::append_range(extents,
+                       type.getShape().drop_front(axis + 1).drop_back());
+  return buildLoops(b, op.getLoc(), extents, emptyTensor(b, op.getLoc(), type),
+                    [&](OpBuilder &n, Location, ValueRange fixed,
                         ValueRange carried) -> SmallVector<Value> {
-                      return {addBlocks(n, at, table[0], carried[0])};
+                      return {addBlocks(n, fixed, carried[0])};
                     })[0];
-}
-
-static int64_t product(ArrayRef<int64_t> sizes) {
-  return ShapedType::getNumElements(sizes);
-}
-
-static SmallVector<Value> addByBlocks(OpBuilder &b, train::GatherGradOp op) {
-  Location loc = op.getLoc();
-  RankedTensorType type = getTensorType(op.getResult());
-  RankedTensorType indexType = getTensorType(op.getIndices());
-  int64_t axis = op.getAxis();
-  BlockedScatter scatter;
-  scatter.outer = product(type.getShape().take_front(axis));
-  scatter.rows = type.getDimSize(axis);
-  scatter.width = product(type.getShape().drop_front(axis + 1));
-  scatter.count = indexType.getNumElements();
-  scatter.element = type.getElementType();
-  scatter.compute = getComputeType(scatter.element);
-  scatter.grad = reshapeTensor(b, loc, op.getGrad(),
-                               {scatter.outer, scatter.count, scatter.width});
-  scatter.indices = reshapeTensor(b, loc, op.getIndices(), scatter.count);
-  return {reshapeTensor(b, loc, scatter.build(b, loc), type.getShape())};
 }
 
 static SmallVector<Value> lowerGatherGrad(OpBuilder &b,
@@ -249,7 +272,7 @@ static SmallVector<Value> lowerGatherGrad(OpBuilder &b,
   bool isEmpty = getTensorType(op.getGrad()).getNumElements() == 0;
   if (element == getComputeType(element) || isEmpty)
     return addInPlace(b, op);
-  return addByBlocks(b, op);
+  return {BlockedScatter(op).build(b)};
 }
 
 void zero::populateTrainScatterToLinalg(RewritePatternSet &patterns) {

@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
 
 using namespace mlir;
 using namespace mlir::zero;
@@ -33,9 +34,27 @@ static SmallVector<OpFoldResult> getIndexAttrs(OpBuilder &b,
   return attrs;
 }
 
+/// A reshape that only joins or only splits dimensions is a view even of a
+/// strided tensor; others go by way of one dimension.
 static SmallVector<Value> lowerReshape(OpBuilder &b, train::ReshapeOp op) {
-  return {reshapeTensor(b, op.getLoc(), op.getInput(),
-                        getResultType(op).getShape())};
+  Location loc = op.getLoc();
+  RankedTensorType from = getTensorType(op.getInput()), to = getResultType(op);
+  Value value = op.getInput();
+  if (from == to)
+    return {value};
+  auto groups = getReassociationIndicesForReshape(from, to);
+  if (groups && from.getRank() < to.getRank())
+    return {tensor::ExpandShapeOp::create(b, loc, to, value, *groups)};
+  if (groups && from.getRank() > to.getRank())
+    return {tensor::CollapseShapeOp::create(b, loc, to, value, *groups)};
+  auto all = [](int64_t rank) {
+    ReassociationIndices dims;
+    llvm::append_range(dims, llvm::seq<int64_t>(0, rank));
+    return SmallVector<ReassociationIndices>{dims};
+  };
+  Value flat =
+      tensor::CollapseShapeOp::create(b, loc, value, all(from.getRank()));
+  return {tensor::ExpandShapeOp::create(b, loc, to, flat, all(to.getRank()))};
 }
 
 static SmallVector<Value> lowerBroadcast(OpBuilder &b, train::BroadcastOp op) {
