@@ -178,7 +178,7 @@ def odd_sizes(t, ranks):
         close("loss", run.column("loss"), whole.column("loss"))
         close("grad_norm", run.column("grad_norm"), whole.column("grad_norm"))
         first = first or run
-        require(len(run.weights) == 4 and run.column("loss")[0] > run.column("loss")[-1], "nothing was trained")
+        require(len(run.weights) == 4 and list(tensors.floats(run.weights["s"])) != waves([1], 3)[1], "nothing was trained")
         require(run.bytes == first.bytes, f"weights of stages 0 and {stage} differ")
 
 
@@ -296,11 +296,11 @@ def a_collapsing_scale_is_explained(t):
     m = model("mlp")
     x = tensors.floats(m.data["x"])
     path = t.folder / "collapse.data"
-    tensors.save(path, {**m.data, "x": ("F32", m.data["x"][1], array.array("f", [v * 8000 for v in x]).tobytes())})
-    flags = ["--precision", "fp16", "--initial-scale-power", 4, "--loss-scale-min", 4, "--loss-scale-hysteresis", 1]
+    tensors.save(path, {**m.data, "x": ("F32", m.data["x"][1], array.array("f", [v * 4000 for v in x]).tobytes())})
+    flags = ["--precision", "fp16", "--initial-scale-power", 12, "--loss-scale-min", 1024, "--loss-scale-hysteresis", 1]
     for stage in (0, 3):
         done, _ = t.call("mlp", "--ranks", 2, "--zero-stage", stage, *flags, data=path, steps=8)
-        one_line_error(done, "loss scale", "step 3", "minimum|4")
+        one_line_error(done, "smallest loss scale", "step 3", "1024")
 
 
 def from_config(t, name, **settings):
