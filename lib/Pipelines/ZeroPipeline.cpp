@@ -105,8 +105,7 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
                      "the last; a copy for each place on the first"),
           clEnumValN(ShardAxes::All, "all", "both"))};
   Option<RematMode> remat{
-      *this, "remat",
-      llvm::cl::desc("What the backward pass computes again"),
+      *this, "remat", llvm::cl::desc("What the backward pass computes again"),
       llvm::cl::init(RematMode::None),
       llvm::cl::values(
           clEnumValN(RematMode::None, "none", "nothing"),

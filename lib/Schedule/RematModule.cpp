@@ -83,9 +83,8 @@ static RematLevels joinFronts(ArrayRef<RematFront> fronts,
   return result;
 }
 
-FailureOr<RematLevels> zero::findRematLevels(ModuleOp module,
-                                             const CostModel &cost,
-                                             int64_t stage) {
+FailureOr<RematLevels>
+zero::findRematLevels(ModuleOp module, const CostModel &cost, int64_t stage) {
   SymbolTable symbols(module);
   FailureOr<SmallVector<StepPhases>> phases = getPhases(module, symbols);
   if (failed(phases))

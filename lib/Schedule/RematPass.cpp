@@ -66,8 +66,7 @@ LogicalResult RematPass::run() {
     return emitError(getOperation().getLoc())
            << llvm::toString(found.takeError());
   CostModel cost(*found);
-  FailureOr<RematLevels> levels =
-      findRematLevels(getOperation(), cost, stage);
+  FailureOr<RematLevels> levels = findRematLevels(getOperation(), cost, stage);
   if (failed(levels))
     return failure();
   FailureOr<int64_t> count =

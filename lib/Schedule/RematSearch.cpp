@@ -259,8 +259,7 @@ RematFront RematSearch::run() {
   });
   RematFront front;
   for (RematPoint &point : points)
-    if (front.points.empty() ||
-        point.peakBytes < front.points.back().peakBytes)
+    if (front.points.empty() || point.peakBytes < front.points.back().peakBytes)
       front.points.push_back(std::move(point));
   for (auto [number, point] : llvm::enumerate(front.points)) {
     bool repeatsProduct = false;

@@ -172,8 +172,7 @@ void RematBuilder::addUses(Operation *op, int32_t at) {
     if (self == step.nodes.end())
       continue;
     auto &operands = step.graph.nodes[self->second].operands;
-    if (llvm::none_of(operands,
-                      [&](RematUse use) { return use.by == number; }))
+    if (llvm::none_of(operands, [&](RematUse use) { return use.by == number; }))
       operands.push_back({number, joins});
   }
 }
@@ -190,8 +189,8 @@ void RematBuilder::addOthers(Operation *op, int32_t at) {
     bool leaves = stage >= 2 && step.phases.gradients.contains(result);
     int32_t last = leaves ? at : std::max<int64_t>(at, uses.lastRead(result));
     step.graph.others.push_back(
-        {at, last, int64_t(llvm::alignTo(getTensorBytes(result.getType()),
-                                         kAlignment))});
+        {at, last,
+         int64_t(llvm::alignTo(getTensorBytes(result.getType()), kAlignment))});
   }
 }
 
@@ -200,8 +199,8 @@ void RematBuilder::joinForward() {
   for (auto [number, readers] : llvm::enumerate(forwardReaders)) {
     RematNode &node = step.graph.nodes[number];
     node.joinsForward =
-        readers.size() == 1 && llvm::is_contained(
-                                   step.ops[number]->getUsers(), readers[0]) &&
+        readers.size() == 1 &&
+        llvm::is_contained(step.ops[number]->getUsers(), readers[0]) &&
         mayJoinKernel(step.ops[number], readers[0]);
     llvm::sort(node.operands,
                [](RematUse a, RematUse b) { return a.by < b.by; });

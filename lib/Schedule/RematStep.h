@@ -24,10 +24,10 @@ namespace mlir::zero {
 struct RematStep {
   StepPhases phases;
   RematGraph graph;
-  std::vector<Operation *> steps;           ///< of the function, in order
-  std::vector<Operation *> ops;             ///< by node
+  std::vector<Operation *> steps;             ///< of the function, in order
+  std::vector<Operation *> ops;               ///< by node
   llvm::DenseMap<Operation *, int32_t> nodes; ///< those of `ops`
-  std::vector<std::string> layers;          ///< by layer, its unit
+  std::vector<std::string> layers;            ///< by layer, its unit
 };
 
 /// Gradients leave memory when they are complete if `stage` is 2 or 3.

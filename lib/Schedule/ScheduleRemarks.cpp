@@ -186,8 +186,8 @@ void Explainer::visit(size_t index) {
   if (at.action == ScheduleStep::Wait && timing.exposed > 0)
     remark::missed(step.ops[at.task].front()->getLoc(), options("exposed"))
         << (task.label + " (" + describeBytes(bytesOf(at.task)) +
-            ") holds up compute for " + describeSeconds(timing.exposed) + " of " +
-            describeSeconds(timing.end - timing.start) + ": " +
+            ") holds up compute for " + describeSeconds(timing.exposed) +
+            " of " + describeSeconds(timing.end - timing.start) + ": " +
             getReason(at.task, startOf[at.task]));
   for (int32_t member : membersOf(at.task))
     for (int32_t buffer : graph.tasks[member].writes)

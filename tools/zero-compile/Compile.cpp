@@ -301,9 +301,8 @@ static LogicalResult checkRemat(ModuleOp module,
   static constexpr StringLiteral names[] = {"", "none", "selective", "full",
                                             "auto"};
   if (!llvm::is_contained(names, options.remat))
-    return module.emitError()
-           << "unknown recomputation '" << options.remat
-           << "', expected none, selective, full or auto";
+    return module.emitError() << "unknown recomputation '" << options.remat
+                              << "', expected none, selective, full or auto";
   return success();
 }
 
@@ -313,8 +312,8 @@ static SmallVector<const zero::RematLevel *>
 levelsToTry(const zero::RematLevels &all) {
   constexpr int64_t parts = 8;
   SmallVector<const zero::RematLevel *> levels;
-  int64_t part = (all.levels.front().peakBytes - all.levels.back().peakBytes) /
-                 parts;
+  int64_t part =
+      (all.levels.front().peakBytes - all.levels.back().peakBytes) / parts;
   for (auto [number, level] : llvm::enumerate(all.levels))
     if (levels.empty() || number == all.selective ||
         number + 1 == all.levels.size() ||
@@ -336,8 +335,7 @@ planWithRemat(ModuleOp module, const CompileOptions &options, int64_t budget,
   if (failed(passes.run(module)))
     return failure();
   int64_t stage = zeroPasses->stage;
-  FailureOr<zero::RematLevels> all =
-      zero::findRematLevels(module, cost, stage);
+  FailureOr<zero::RematLevels> all = zero::findRematLevels(module, cost, stage);
   if (failed(all))
     return failure();
   SmallVector<const zero::RematLevel *> levels = {&all->perLayer};

@@ -46,7 +46,8 @@ struct RematNode {
   /// backward pass reads it.
   bool joinsForward = false;
   llvm::SmallVector<RematUse, 4> operands; ///< nodes that it reads, ascending
-  llvm::SmallVector<RematUse, 4> uses; ///< steps of the backward pass, ascending
+  llvm::SmallVector<RematUse, 4>
+      uses;            ///< steps of the backward pass, ascending
   bool pinned = false; ///< is never computed again: it has effects
   /// A product with a parameter, or a convolution: dear to compute again.
   bool product = false;

@@ -123,8 +123,8 @@ static RematGraph randomStep(std::mt19937 &random, int layers, int perLayer) {
         graph.nodes[use.by].uses.push_back({step, false});
     if (upTo(4) == 0)
       graph.nodes[i].uses.push_back({step, false});
-    graph.others.push_back({step, std::min(step + 1, graph.numSteps - 1),
-                            graph.nodes[i].bytes});
+    graph.others.push_back(
+        {step, std::min(step + 1, graph.numSteps - 1), graph.nodes[i].bytes});
   }
   for (RematNode &node : graph.nodes)
     std::sort(node.uses.begin(), node.uses.end(),
