@@ -38,6 +38,9 @@ std::string mlir::zero::showNumber(double value) {
   return text;
 }
 
+/// Unknown keys that are told what they may have been meant to be.
+static constexpr size_t kMaxHints = 50;
+
 //===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//
@@ -236,8 +239,10 @@ void ConfigReader::readKey(StringRef section, StringRef name,
   if (foreign)
     return add(ConfigVerdict::NoEffect,
                section.split('.').first + ".type is refused");
-  if (!key)
-    return add(ConfigVerdict::Refused, "unknown key" + keys::hint(place, name));
+  if (!key) // a hint takes long to find: not for a whole file of strangers
+    return add(ConfigVerdict::Refused,
+               "unknown key" +
+                   (++unknown > kMaxHints ? "" : keys::hint(place, name)));
   if (!seen.try_emplace(key->path, Seen{nullptr, 0}).second)
     return add(ConfigVerdict::Refused, "another name of " +
                                            StringRef(key->path) +

@@ -120,6 +120,7 @@ private:
   /// Canonical names of what the file asks for; empty: unknown.
   std::string optimizerKind, schedulerKind;
   bool hasOptimizer = false, hasScheduler = false;
+  size_t unknown = 0;
 };
 
 template <typename T>

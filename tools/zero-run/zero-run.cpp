@@ -176,7 +176,8 @@ static void checkPaths(const RunOptions &options) {
     zrt::checkHuggingFaceFolder(options.saveHf);
   for (const std::string &path :
        {options.metrics, options.saveWeights, options.trace, options.report})
-    zrt::refuseOverwrite(path, {options.model, options.data, options.weights});
+    zrt::refuseOverwrite(
+        path, {options.model, options.data, options.weights, options.config});
 }
 
 /// A plan has the number of micro-batches that it has.

@@ -124,6 +124,17 @@ TEST(Hostile, EveryValueInEveryPlace) {
       EXPECT_TRUE(readTwice(wrapped(key.path, value), question)) << key.path;
 }
 
+/// Hints of near names do not take minutes.
+TEST(Hostile, ManyStrangers) {
+  std::string text = "{", inner = "{";
+  for (int i = 0; i < 4000; ++i)
+    inner += "\"stage_of_key_" + std::to_string(i) + "\": 1,";
+  for (const char *section : {"zero_optimization", "fp16", "bf16", "compile",
+                              "aio", "checkpoint", "tensorboard"})
+    text += "\"" + std::string(section) + "\": " + inner + "},";
+  EXPECT_TRUE(readTwice(text + "}", {}));
+}
+
 TEST(Hostile, NamesThatAreNoNames) {
   for (const char *name : {"", ".", "a.b", "optimizer.type", "..", "|", "auto",
                            "\\u0000", "</script>", "\\ud83d\\ude00", "a\\nb"})
