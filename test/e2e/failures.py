@@ -10,10 +10,11 @@ import os
 import re
 import subprocess
 
+import formulas
 import tensors
 from bad_input import graph, node, one_line_error
 from harness import Once, Run, last_line, model, require
-from training import close
+from training import close, elements
 
 STAGES = (0, 1, 2, 3)
 WATCHED = {"ZRT_CHECK": "1", "ZRT_POISON": "1"}
@@ -336,7 +337,7 @@ def tied_weights_are_one_update(t):
         done, run = t.call("gpt2", "--ranks", 2, "--zero-stage", stage, *groups)
         if run is None:  # the second group has nothing left
             one_line_error(done, re.escape(names[-1]) + "|" + re.escape(names[0]))
-        found.add(run and (str(run.column("grad_norm")), run.bytes))
+        found.add(run and (str(run.column("loss")), run.bytes))
     require(len(found) == 1, "stages differ")
 
 
@@ -362,7 +363,10 @@ def clipping_gathers_nothing(t):
                           for flags in ((), ("--clip", 0.1)))
         shard = 4 * sum(math.prod(v[1]) for v in plain.weights.values()) / 4
         for a, b in zip(plain.rows, clipped.rows):
-            require(a["comm_bytes"] == b["comm_bytes"], f"stage {stage} sends {b['comm_bytes']}, unclipped {a['comm_bytes']}")
+            more = {kind: b["comm_bytes"][kind] - a["comm_bytes"][kind] for kind in a["comm_bytes"]}
+            # The norm itself: one number of 8 bytes.
+            require(0 <= more.pop("all_reduce") <= 16 and not any(more.values()),
+                    f"stage {stage} sends {b['comm_bytes']}, unclipped {a['comm_bytes']}")
             require(a["gathered_bytes"] == b["gathered_bytes"], f"stage {stage} gathers {b['gathered_bytes']} at once")
             more = b["peak_bytes"]["device"] - a["peak_bytes"]["device"]
             require(more <= 1.1 * shard, f"stage {stage}: clipping takes {more} bytes more, a shard has {shard:.0f}")
@@ -421,9 +425,11 @@ def consolidated_weights_are_those(t):
 
 
 def recomputation_gathers_no_more(t):
-    plain, again = (t.good("gpt2", "--ranks", 2, "--zero-stage", 3, "--remat", kind) for kind in ("none", "full"))
-    for a, b in zip(plain.column("comm_bytes"), again.column("comm_bytes")):
-        require(b["all_gather"] <= a["all_gather"] + 1, f"gathers {b['all_gather']} bytes, without recomputation {a['all_gather']}")
+    """Each parameter at most twice, as without: once for the forward pass, once for the backward pass."""
+    run = t.good("gpt2", "--ranks", 2, "--zero-stage", 3, "--remat", "full")
+    twice = 2 * formulas.SCALAR_BYTES * elements(model("gpt2")) / 2
+    for row in run.rows:
+        require(row["comm_bytes"]["all_gather"] < twice + 1, f"gathers {row['comm_bytes']['all_gather']} bytes of {twice}")
 
 
 CASES = (saved_weights_are_whole, frozen_parameters_are_saved, frozen_then_trained, tied_weights_stay_one,
