@@ -32,6 +32,9 @@ TOLERANCES = {
 RATE_ULPS = 1
 # The change of a parameter whose gradient is rounding noise follows the noise.
 NOISE = 1e-4
+# A third of it, the bias of the keys, has no gradient but noise, which Adam makes steps of: only
+# the length of its change is compared where noise is large.
+NOISY = "attn.c_attn.bias"
 
 
 @functools.cache
@@ -172,7 +175,8 @@ def close_changes(run, got, want, tolerance):
         if length == 0:
             require(norm == 0, f"{name} is frozen and changed by {norm}")
             continue
-        error = max(abs(norm - length), abs(product - along)) / max(length, NOISE)
+        noisy = name.endswith(NOISY) and run["system"] != "torch"
+        error = max(abs(norm - length), 0 if noisy else abs(product - along)) / max(length, NOISE)
         require(error <= tolerance, f"{name} changed by {norm:.6g} ({product:.6g}), reference {length:.6g} ({along:.6g}): "
                                     f"error {error:.1e}")
 
