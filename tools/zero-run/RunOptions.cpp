@@ -35,7 +35,7 @@ struct RawOptions {
   std::string betas, grid, shard = "inner", backend = "host";
   std::vector<std::string> dims;
   std::optional<double> learningRate;
-  std::optional<int64_t> seed, logEvery;
+  std::optional<int64_t> logEvery;
   std::string lossScale, lrSchedule, shardSize;
   std::vector<std::string> groups;
 };
@@ -178,7 +178,7 @@ static void addRunFlags(Flags &flags, RunOptions &options, RawOptions &raw) {
                "learning rate (default 0.001)");
   flags.text("--weights", &options.weights, "W",
              "initial values by name, a safetensors file");
-  flags.integer("--seed", &raw.seed, 0, INT64_MAX, "S",
+  flags.integer("--seed", &options.seed, 0, INT64_MAX, "S",
                 "accepted; nothing in a step is random yet");
   flags.text("--backend", &raw.backend, "host", "where it runs");
   flags.integer("--threads", &options.threads, 1, 1024, "T",

@@ -99,6 +99,8 @@ struct RunOptions {
   // Checkpoints. `keep`: how many; absent: all.
   std::string checkpoint, resume;
   std::optional<int64_t> checkpointEvery, keepCheckpoints;
+  /// Of random numbers: kept with the state.
+  std::optional<int64_t> seed;
   /// The run goes on only when a checkpoint is on disk.
   bool checkpointSync = false;
   /// A folder for weights in Hugging Face's form, in files of at most

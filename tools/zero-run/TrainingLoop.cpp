@@ -41,6 +41,7 @@ void Training::openCheckpoints() {
   checkpointOptions.keep = options.keepCheckpoints.value_or(0);
   checkpointOptions.resume = options.resume;
   checkpointOptions.synchronous = options.checkpointSync;
+  checkpointOptions.seed = options.seed;
   checkpoints = std::make_unique<Checkpointing>(
       checkpointOptions, program, session, [this](const std::string &text) {
         progress.clear();
