@@ -125,6 +125,17 @@ Value UpdatePartitioner::addToShard(OpBuilder &builder,
   return reduceReplicas(builder, value);
 }
 
+/// A gradient that only changes its type is complete with what it is made of,
+/// wherever its cast stands.
+static void castEarly(Value gradient) {
+  Operation *cast = gradient.getDefiningOp();
+  if (!cast || !cast->hasTrait<OpTrait::Elementwise>() ||
+      cast->getNumOperands() != 1 || !isPure(cast))
+    return;
+  if (Operation *source = cast->getOperand(0).getDefiningOp())
+    cast->moveAfter(source);
+}
+
 /// What is reduced in this function, in the order of completion.
 SmallVector<Reduction> UpdatePartitioner::collectReductions() {
   SmallVector<Reduction> order;
@@ -141,6 +152,9 @@ SmallVector<Reduction> UpdatePartitioner::collectReductions() {
   for (GradientSum &sum : info.sums)
     if (sums.contains(sum.add->getResult(0)))
       order.push_back({sum.gradient, nullptr, &sum});
+  if (partition.stage >= 2)
+    for (const Reduction &reduction : order)
+      castEarly(reduction.gradient);
   llvm::stable_sort(order, [](const Reduction &a, const Reduction &b) {
     Operation *left = a.gradient.getDefiningOp();
     Operation *right = b.gradient.getDefiningOp();
