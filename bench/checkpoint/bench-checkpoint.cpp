@@ -10,7 +10,9 @@
 //
 // State of MIB mebibytes on RANKS ranks is saved (files and folders synced) and
 // loaded (every hash compared) in FOLDER, in turn with dd of the same bytes
-// with conv=fsync; the page cache is dropped before each read. Prints the
+// with conv=fsync. Before each measurement the page cache of all these files is
+// dropped, and who is first changes from round to round: in a virtual machine
+// pages that were free for long are slow to get, whoever gets them. Prints the
 // medians, their ratio, and how far the peak of memory is above the state.
 //
 //===----------------------------------------------------------------------===//
@@ -80,70 +82,116 @@ static long peakKiB() {
   return usage.ru_maxrss;
 }
 
-static void measure(const std::string &folder, uint64_t mib, uint32_t ranks,
-                    int rounds) {
-  std::vector<StateTensor> tensors = makeTensors(mib << 20, ranks);
-  std::vector<uint8_t> state(tensors.size() << 24);
+namespace {
+
+class Bench {
+public:
+  Bench(const std::string &folder, uint64_t bytes, uint32_t ranks);
+  void round(bool oursFirst);
+  void print() const;
+
+private:
+  uint8_t *place(size_t tensor, uint32_t part, uint64_t offset) {
+    return &state[(tensor << 24) + tensors[tensor].partBegin(part) + offset];
+  }
+  void forgetAll() const;
+  void save();
+  void load();
+  void ddWrite();
+  void ddRead();
+
+  std::string source, target;
+  fs::path folder;
+  std::vector<StateTensor> tensors;
+  std::vector<uint8_t> state;
+  long before = 0;
+  std::vector<double> saved, written, loaded, read;
+};
+
+} // namespace
+
+Bench::Bench(const std::string &where, uint64_t bytes, uint32_t ranks)
+    : source(where + "/source"), target(where + "/dd"), folder(where + "/run"),
+      tensors(makeTensors(bytes, ranks)), state(tensors.size() << 24) {
   std::mt19937_64 random(1);
   for (size_t at = 0; at < state.size(); at += 8) {
     uint64_t value = random();
     std::memcpy(&state[at], &value, 8);
   }
-  auto place = [&](size_t tensor, uint32_t part, uint64_t offset) {
-    return &state[(tensor << 24) + tensors[tensor].partBegin(part) + offset];
-  };
-  std::string source = folder + "/source", target = folder + "/dd";
   AtomicFile whole(source);
   whole.write(state.data(), state.size());
   whole.commit();
-  long before = peakKiB();
-  std::vector<double> save, write, load, read;
-  for (int round = 0; round < rounds; ++round) {
-    run("cat " + source + " >/dev/null"); // dd reads memory, as we do
-    write.push_back(secondsOf([&] {
-      run("dd if=" + source + " of=" + target +
-          " bs=4M conv=fsync status=none");
-    }));
-    fs::path run1 = folder + "/run";
-    {
-      CheckpointFolder checkpoints(run1);
-      RunFacts facts;
-      save.push_back(secondsOf([&] {
-        checkpoints.save(
-            facts, tensors,
-            [&](size_t tensor, uint32_t part, uint64_t offset, void *data,
-                size_t bytes) {
-              std::memcpy(data, place(tensor, part, offset), bytes);
-            },
-            0);
-      }));
-    }
+  before = peakKiB();
+}
+
+void Bench::forgetAll() const {
+  if (fs::exists(target))
     forget(target);
-    for (const auto &entry : fs::recursive_directory_iterator(run1))
+  if (fs::exists(folder))
+    for (const auto &entry : fs::recursive_directory_iterator(folder))
       if (entry.is_regular_file())
         forget(entry.path());
-    read.push_back(secondsOf(
-        [&] { run("dd if=" + target + " of=/dev/null bs=4M status=none"); }));
-    load.push_back(secondsOf([&] {
-      Checkpoint::open(run1).stream([&](size_t tensor, uint32_t part,
+}
+
+void Bench::save() {
+  CheckpointFolder checkpoints(folder);
+  RunFacts facts;
+  saved.push_back(secondsOf([&] {
+    checkpoints.save(
+        facts, tensors,
+        [&](size_t tensor, uint32_t part, uint64_t offset, void *data,
+            size_t bytes) {
+          std::memcpy(data, place(tensor, part, offset), bytes);
+        },
+        0);
+  }));
+}
+
+void Bench::load() {
+  loaded.push_back(secondsOf([&] {
+    Checkpoint::open(folder).stream([&](size_t tensor, uint32_t part,
                                         uint64_t offset, const void *data,
                                         size_t bytes) {
-        std::memcpy(place(tensor, part, offset), data, bytes);
-      });
-    }));
-    fs::remove_all(run1);
-    fs::remove(target);
+      std::memcpy(place(tensor, part, offset), data, bytes);
+    });
+  }));
+}
+
+void Bench::ddWrite() {
+  run("cat " + source + " >/dev/null"); // dd reads memory, as we do
+  written.push_back(secondsOf([&] {
+    run("dd if=" + source + " of=" + target + " bs=4M conv=fsync status=none");
+  }));
+}
+
+void Bench::ddRead() {
+  read.push_back(secondsOf(
+      [&] { run("dd if=" + target + " of=/dev/null bs=4M status=none"); }));
+}
+
+void Bench::round(bool oursFirst) {
+  for (bool ours : {oursFirst, !oursFirst}) {
+    forgetAll();
+    ours ? save() : ddWrite();
   }
-  fs::remove(source);
+  for (bool ours : {oursFirst, !oursFirst}) {
+    forgetAll();
+    ours ? load() : ddRead();
+  }
+  fs::remove_all(folder);
+  fs::remove(target);
+}
+
+void Bench::print() const {
   double size = double(state.size()) / 1e6;
-  auto print = [&](const char *what, double ours, double theirs) {
+  auto line = [&](const char *what, double ours, double theirs) {
     std::printf("%-5s %8.0f MB/s   dd %8.0f MB/s   ratio %.2f\n", what,
                 size / ours, size / theirs, theirs / ours);
   };
-  print("save", median(save), median(write));
-  print("load", median(load), median(read));
-  std::printf("memory beyond the state: %.1f MiB (bucket: %zu MiB)\n",
-              double(peakKiB() - before) / 1024, checkpointBucketBytes >> 20);
+  line("save", median(saved), median(written));
+  line("load", median(loaded), median(read));
+  std::printf("memory beyond the state: %.1f MiB\n",
+              double(peakKiB() - before) / 1024);
 }
 
 int main(int argc, char **argv) {
@@ -156,8 +204,11 @@ int main(int argc, char **argv) {
     return argc > index ? std::strtoul(argv[index], nullptr, 10) : other;
   };
   try {
-    measure(argv[1], number(2, 1024), uint32_t(number(3, 4)),
-            int(number(4, 5)));
+    Bench bench(argv[1], number(2, 1024) << 20, uint32_t(number(3, 4)));
+    for (unsigned long i = 0, rounds = number(4, 6); i < rounds; ++i)
+      bench.round(i % 2);
+    bench.print();
+    fs::remove(std::string(argv[1]) + "/source");
   } catch (const std::exception &error) {
     std::fprintf(stderr, "bench-checkpoint: error: %s\n", error.what());
     return 1;

@@ -8,9 +8,9 @@
 //
 // A checkpoint is a folder: a safetensors file for each rank that holds
 // something, and an index with the logical tensors, where their rows are, and a
-// hash of every piece and file. It is written under a name that no reader looks
-// at, synced, and renamed: it exists as a whole or not at all. State streams
-// through a bucket; the tensors are never in memory as a whole.
+// hash of every piece and header. It is written under a name that no reader
+// looks at, synced, and renamed: it exists as a whole or not at all. State
+// streams through a bucket; the tensors are never in memory as a whole.
 //
 //   DIR/step-00000012/index.json
 //                     rank-00000.safetensors ...
@@ -90,13 +90,19 @@ using ReadState = std::function<void(
 /// Largest piece of state in memory at once; a multiple of all element sizes.
 constexpr size_t checkpointBucketBytes = size_t(4) << 20;
 
+/// Threads that transfer beside the caller's, which copies and hashes: while
+/// one waits for the disk, another one has the next file. With 0 the caller
+/// does all, each call after the other in one order.
+constexpr unsigned checkpointThreads = 2;
+
 /// The folder that the checkpoints of a run are in.
 class CheckpointFolder {
 public:
   /// Makes it if it is missing, locks it against other runs and removes what
   /// killed ones have left. Throws IoError.
   explicit CheckpointFolder(const std::string &path,
-                            FileSystem &system = FileSystem::real());
+                            FileSystem &system = FileSystem::real(),
+                            unsigned threads = checkpointThreads);
 
   /// Committed checkpoints, oldest first.
   std::vector<std::string> checkpoints() const;
@@ -115,7 +121,11 @@ private:
   void removeOld(int64_t keep);
 
   Folder folder;
+  unsigned threads;
 };
+
+class ChunkReader;
+struct SafeTensorsHeader;
 
 /// A committed checkpoint, its index read and checked: every file is there with
 /// its size. What its files hold is checked as it streams.
@@ -141,7 +151,8 @@ public:
   /// Streams all values once, part by part, in pieces of at most a bucket that
   /// end at elements. Throws IoError for damaged bytes: what was delivered
   /// before is then not to be used.
-  void stream(const Deliver &deliver) const;
+  void stream(const Deliver &deliver,
+              unsigned threads = checkpointThreads) const;
 
   /// A part of a tensor, and the file of it.
   struct Piece {
@@ -152,7 +163,9 @@ public:
   struct FileEntry {
     std::string name;
     uint64_t bytes;
-    std::string hash;
+    /// Of what is before the values: with those of the pieces, all bytes have
+    /// one.
+    std::string headerHash;
     std::vector<Piece> pieces; // in the order of the file
   };
 
@@ -160,7 +173,12 @@ private:
   explicit Checkpoint(Folder opened);
   static Checkpoint openNewest(const std::string &path, FileSystem &system);
   void checkFiles() const;
-  void streamFile(const FileEntry &entry, std::vector<uint8_t> &bucket,
+  uint64_t headerBytes(const FileEntry &entry) const;
+  SafeTensorsHeader streamHeader(const FileEntry &entry,
+                                 ChunkReader &reader) const;
+  void checkPiece(const std::string &path, const Piece &piece,
+                  const SafeTensorsHeader &header, uint64_t begin) const;
+  void streamFile(const FileEntry &entry, ChunkReader &reader,
                   const Deliver &deliver) const;
   std::string describe(const Piece &piece) const;
 

@@ -26,7 +26,7 @@ using namespace zrt;
 using Json = nlohmann::ordered_json;
 
 static constexpr const char *formatName = "zero-checkpoint";
-static constexpr int64_t formatVersion = 1;
+static constexpr int64_t formatVersion = 2;
 static constexpr const char *layoutNames[] = {"whole", "rows", "per_rank"};
 static constexpr const char *roleNames[] = {"trained", "frozen", "state",
                                             "buffer"};
@@ -139,8 +139,8 @@ std::string zrt::writeCheckpointIndex(const CheckpointIndex &index) {
   for (const Checkpoint::FileEntry &file : index.files) {
     text += text.back() == '[' ? "\n" : ",\n";
     text += "{\"name\": " + jsonQuote(file.name) +
-            ", \"bytes\": " + std::to_string(file.bytes) + ", \"hash\": \"" +
-            file.hash + "\", \"pieces\": [";
+            ", \"bytes\": " + std::to_string(file.bytes) +
+            ", \"header_hash\": \"" + file.headerHash + "\", \"pieces\": [";
     for (const Checkpoint::Piece &piece : file.pieces)
       text += (text.back() == '[' ? "\n  " : ",\n  ") +
               pieceJson(index.tensors[piece.tensor], piece).dump();
@@ -308,7 +308,7 @@ filesOf(const Value &root, const std::vector<StateTensor> &tensors) {
       value.at("name").fail("is " + jsonQuote(file.name) +
                             ", which is not the plain name of another file");
     file.bytes = uint64_t(value.at("bytes").number(0));
-    file.hash = value.at("hash").text();
+    file.headerHash = value.at("header_hash").text();
     for (const Value &piece : value.list("pieces")) {
       auto found = byName.find(piece.at("tensor").text());
       if (found == byName.end())

@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 //
 // Each file is read once, front to back: its header against the index, its
-// values to the caller, both into the hashes.
+// values to the caller, all of it into the hashes.
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/io/Checkpoint.h"
+#include "runtime/io/CheckpointThreads.h"
 
 #include "runtime/io/Files.h"
 #include "runtime/io/Hash.h"
@@ -19,6 +19,7 @@
 #include "runtime/io/SafeTensors.h"
 
 #include <algorithm>
+#include <array>
 
 using namespace zrt;
 
@@ -108,79 +109,180 @@ std::string Checkpoint::describe(const Piece &piece) const {
   return text;
 }
 
-void Checkpoint::stream(const Deliver &deliver) const {
-  std::vector<uint8_t> bucket;
-  for (const FileEntry &entry : files)
-    streamFile(entry, bucket, deliver);
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+/// The files of a checkpoint front to back, read ahead by threads. Which bytes
+/// come in one chunk follows from the index, so that an element is never cut.
+class zrt::ChunkReader {
+public:
+  ChunkReader(const Folder &folder, unsigned threads)
+      : folder(folder), threads(threads) {}
+
+  /// Announces the next bytes of a file: not to be cut, or where chunks end.
+  void announce(const std::string &file, uint64_t bytes);
+  /// Some of the next `bytes`; says how many. Valid until the next call.
+  const uint8_t *next(uint64_t bytes, size_t &size);
+
+private:
+  struct Read {
+    const std::string *file;
+    uint64_t offset;
+    size_t bytes;
+  };
+  void start();
+
+  const Folder &folder;
+  std::vector<Read> reads;
+  size_t started = 0, current = 0, used = 0, lane = 0;
+  std::shared_ptr<File> file;
+  const std::string *fileName = nullptr;
+  std::array<IoChunk, checkpointChunks> chunks;
+  IoThreads threads; // last: they end before what they use
+};
+
+void ChunkReader::announce(const std::string &name, uint64_t bytes) {
+  bool same = !reads.empty() && reads.back().file == &name;
+  uint64_t at = same ? reads.back().offset + reads.back().bytes : 0;
+  if (same && bytes <= checkpointChunkBytes - reads.back().bytes) {
+    reads.back().bytes += size_t(bytes);
+    return;
+  }
+  for (uint64_t end = at + bytes; at < end;) {
+    size_t size = size_t(std::min<uint64_t>(end - at, checkpointChunkBytes));
+    reads.push_back({&name, at, size});
+    at += size;
+  }
 }
 
-namespace {
-/// Reads a file front to back.
-struct Cursor {
-  File &file;
-  Hash hash;
-  uint64_t at = 0;
-
-  void read(void *data, size_t bytes) {
-    file.readAt(at, data, bytes);
-    hash.update(data, bytes);
-    at += bytes;
+/// The next read begins, in the chunk that is free.
+void ChunkReader::start() {
+  const Read &read = reads[started];
+  if (fileName != read.file) {
+    file = std::make_shared<File>(folder.openFile(*read.file));
+    file->expectSequential();
+    fileName = read.file;
+    ++lane;
   }
-};
-} // namespace
+  IoChunk &chunk = chunks[started % chunks.size()];
+  chunk.bytes.resize(std::max(chunk.bytes.size(), read.bytes));
+  // A file has one reader: only so does the system read ahead well.
+  chunk.busy =
+      threads.start(lane, [file = file, data = chunk.bytes.data(), read] {
+        file->readAt(read.offset, data, read.bytes);
+      });
+  ++started;
+}
 
-void Checkpoint::streamFile(const FileEntry &entry,
-                            std::vector<uint8_t> &bucket,
-                            const Deliver &deliver) const {
-  File file = folder.openFile(entry.name);
-  SafeTensorsHeader header = readSafeTensorsHeader(file);
-  Cursor cursor{file, {}};
-  auto skipTo = [&](uint64_t end) {
-    while (cursor.at < end) {
-      bucket.resize(checkpointBucketBytes);
-      cursor.read(bucket.data(),
-                  size_t(std::min<uint64_t>(end - cursor.at, bucket.size())));
-    }
-  };
-  if (header.infos.size() != entry.pieces.size())
-    throw IoError(file.path(), "has " + std::to_string(header.infos.size()) +
-                                   " tensors, the index says " +
-                                   std::to_string(entry.pieces.size()));
+const uint8_t *ChunkReader::next(uint64_t bytes, size_t &size) {
+  if (current < reads.size() && started > current &&
+      used == reads[current].bytes) {
+    ++current;
+    used = 0;
+  }
+  size_t ahead = threads.count() ? chunks.size() : 1;
+  while (started < std::min(current + ahead, reads.size()))
+    start();
+  IoChunk &chunk = chunks[current % chunks.size()];
+  chunk.wait();
+  size = size_t(std::min<uint64_t>(bytes, reads[current].bytes - used));
+  used += size;
+  return &chunk.bytes[used - size];
+}
+
+/// The rest of the file are its pieces, which the index knows.
+uint64_t Checkpoint::headerBytes(const FileEntry &entry) const {
+  uint64_t bytes = entry.bytes;
   for (const Piece &piece : entry.pieces) {
-    const StateTensor &tensor = stateTensors[piece.tensor];
-    auto info = header.infos.find(tensor.name);
-    if (info == header.infos.end())
-      throw IoError(file.path(), "lacks " + describe(piece));
-    std::vector<int64_t> shape = tensor.partShape(piece.part);
-    if (info->second.type != tensor.type || info->second.shape != shape)
-      throw IoError(file.path(),
-                    describe(piece) + " is " +
-                        zrt::describe(info->second.type, info->second.shape) +
-                        ", the index says " +
-                        zrt::describe(tensor.type, shape));
-    uint64_t begin = header.offsets.at(tensor.name), bytes = info->second.bytes;
-    if (begin < cursor.at)
-      throw IoError(file.path(),
-                    describe(piece) + " is not where the index's order has it");
-    skipTo(begin);
+    uint64_t part = stateTensors[piece.tensor].partBytes(piece.part);
+    if (part > bytes)
+      throw IoError(folder.pathOf(entry.name),
+                    "has " + std::to_string(entry.bytes) +
+                        " bytes, too few for the tensors that the index says "
+                        "are in it");
+    bytes -= part;
+  }
+  if (bytes > maxSafeTensorsHeaderBytes)
+    throw IoError(folder.pathOf(entry.name),
+                  "has " + std::to_string(bytes) +
+                      " bytes that are of no tensor of the index");
+  return bytes;
+}
+
+void Checkpoint::stream(const Deliver &deliver, unsigned threads) const {
+  ChunkReader reader(folder, threads);
+  for (const FileEntry &entry : files) {
+    reader.announce(entry.name, headerBytes(entry));
+    for (const Piece &piece : entry.pieces)
+      reader.announce(entry.name,
+                      stateTensors[piece.tensor].partBytes(piece.part));
+  }
+  for (const FileEntry &entry : files)
+    streamFile(entry, reader, deliver);
+}
+
+SafeTensorsHeader Checkpoint::streamHeader(const FileEntry &entry,
+                                           ChunkReader &reader) const {
+  std::string text;
+  for (uint64_t missing = headerBytes(entry); missing;) {
+    size_t size;
+    const uint8_t *data = reader.next(missing, size);
+    text.append(reinterpret_cast<const char *>(data), size);
+    missing -= size;
+  }
+  std::string path = folder.pathOf(entry.name);
+  Hash hash;
+  hash.update(text);
+  if (hash.text() != entry.headerHash)
+    throw IoError(path, "is damaged: its header has the hash " + hash.text() +
+                            ", the index says " + entry.headerHash);
+  SafeTensorsHeader header = parseSafeTensorsHeader(path, text, entry.bytes);
+  if (header.infos.size() != entry.pieces.size())
+    throw IoError(path, "has " + std::to_string(header.infos.size()) +
+                            " tensors, the index says " +
+                            std::to_string(entry.pieces.size()));
+  return header;
+}
+
+/// The header says of a piece what the index says.
+void Checkpoint::checkPiece(const std::string &path, const Piece &piece,
+                            const SafeTensorsHeader &header,
+                            uint64_t begin) const {
+  const StateTensor &tensor = stateTensors[piece.tensor];
+  auto info = header.infos.find(tensor.name);
+  if (info == header.infos.end())
+    throw IoError(path, "lacks " + describe(piece));
+  std::vector<int64_t> shape = tensor.partShape(piece.part);
+  if (info->second.type != tensor.type || info->second.shape != shape)
+    throw IoError(path,
+                  describe(piece) + " is " +
+                      zrt::describe(info->second.type, info->second.shape) +
+                      ", the index says " + zrt::describe(tensor.type, shape));
+  if (header.offsets.at(tensor.name) != begin)
+    throw IoError(path,
+                  describe(piece) + " is not where the index's order has it");
+}
+
+void Checkpoint::streamFile(const FileEntry &entry, ChunkReader &reader,
+                            const Deliver &deliver) const {
+  std::string path = folder.pathOf(entry.name);
+  SafeTensorsHeader header = streamHeader(entry, reader);
+  uint64_t begin = headerBytes(entry);
+  for (const Piece &piece : entry.pieces) {
+    checkPiece(path, piece, header, begin);
+    uint64_t bytes = stateTensors[piece.tensor].partBytes(piece.part);
     Hash hash;
     for (uint64_t done = 0; done < bytes;) {
-      size_t size =
-          size_t(std::min<uint64_t>(bytes - done, checkpointBucketBytes));
-      bucket.resize(std::max(bucket.size(), size));
-      cursor.read(bucket.data(), size);
-      hash.update(bucket.data(), size);
-      deliver(piece.tensor, piece.part, done, bucket.data(), size);
+      size_t size;
+      const uint8_t *data = reader.next(bytes - done, size);
+      hash.update(data, size);
+      deliver(piece.tensor, piece.part, done, data, size);
       done += size;
     }
     if (hash.text() != piece.hash)
-      throw IoError(file.path(), "is damaged: " + describe(piece) +
-                                     " has the hash " + hash.text() +
-                                     ", the index says " + piece.hash);
+      throw IoError(path, "is damaged: " + describe(piece) + " has the hash " +
+                              hash.text() + ", the index says " + piece.hash);
+    begin += bytes;
   }
-  skipTo(entry.bytes);
-  if (cursor.hash.text() != entry.hash)
-    throw IoError(file.path(), "is damaged: it has the hash " +
-                                   cursor.hash.text() + ", the index says " +
-                                   entry.hash);
 }

@@ -17,13 +17,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/io/Checkpoint.h"
+#include "runtime/io/CheckpointThreads.h"
 
 #include "runtime/io/Files.h"
 #include "runtime/io/Hash.h"
 #include "runtime/io/SafeTensors.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
 
@@ -77,52 +78,105 @@ std::string CheckpointName::text() const {
 
 namespace {
 
-/// A file whose hash and size are known when it is written.
-class HashedFile {
+/// Files that threads write, chunk by chunk; a thread that waits for the disk
+/// leaves the next file to another one.
+class ChunkWriter {
 public:
-  HashedFile(const Folder &folder, const std::string &name)
-      : file(folder.createFile(name)) {}
+  explicit ChunkWriter(unsigned threads) : threads(threads) {}
 
-  void write(const void *data, size_t size) {
-    file.write(data, size);
-    hash.update(data, size);
-    bytes += size;
-  }
-  void finish(Checkpoint::FileEntry &entry) {
-    file.sync();
-    file.close();
-    entry.bytes = bytes;
-    entry.hash = hash.text();
-  }
+  void open(File created);
+  /// Where some of the next `bytes` go; says how many.
+  uint8_t *room(uint64_t bytes, size_t &size);
+  void filled(size_t size) { used += size; }
+  /// The file's last byte is there. Returns its size.
+  uint64_t close();
+  /// All files are on disk.
+  void finish();
 
 private:
-  File file;
-  Hash hash;
-  uint64_t bytes = 0;
+  void flush();
+
+  std::array<IoChunk, checkpointChunks> chunks;
+  size_t chunk = 0, used = 0; // the one that is filled
+  std::shared_ptr<File> file;
+  uint64_t begin = 0, started = 0; // of the chunk; of what startSync() had
+  size_t lane = 0;
+  std::vector<std::future<void>> closing;
+  IoThreads threads; // last: they end before what they use
 };
 
 class Saver {
 public:
   Saver(const Folder &folder, const RunFacts &facts,
-        const std::vector<StateTensor> &tensors, const ReadState &read)
-      : folder(folder), facts(facts), tensors(tensors), read(read) {}
+        const std::vector<StateTensor> &tensors, const ReadState &read,
+        unsigned threads)
+      : folder(folder), facts(facts), tensors(tensors), read(read),
+        writer(threads) {}
 
   void run();
 
 private:
   std::vector<Checkpoint::Piece> piecesOf(uint32_t rank) const;
   void writeFile(uint32_t rank, std::vector<Checkpoint::Piece> pieces);
-  void writePiece(HashedFile &file, Checkpoint::Piece &piece);
+  void writeHeader(Checkpoint::FileEntry &entry, uint32_t rank);
+  void writePiece(Checkpoint::Piece &piece);
 
   const Folder &folder;
   const RunFacts &facts;
   const std::vector<StateTensor> &tensors;
   const ReadState &read;
   CheckpointIndex index;
-  std::vector<uint8_t> bucket;
+  ChunkWriter writer;
 };
 
 } // namespace
+
+void ChunkWriter::open(File created) {
+  file = std::make_shared<File>(std::move(created));
+  begin = started = 0;
+}
+
+uint8_t *ChunkWriter::room(uint64_t bytes, size_t &size) {
+  if (used == checkpointChunkBytes)
+    flush();
+  std::vector<uint8_t> &space = chunks[chunk].bytes;
+  if (!used)
+    chunks[chunk].wait();
+  size = size_t(std::min<uint64_t>(bytes, checkpointChunkBytes - used));
+  space.resize(std::max(space.size(), used + size));
+  return &space[used];
+}
+
+void ChunkWriter::flush() {
+  if (!used)
+    return;
+  IoChunk &full = chunks[chunk];
+  full.busy = threads.start(
+      lane, [file = file, data = full.bytes.data(), bytes = used, at = begin] {
+        file->writeAt(at, data, bytes);
+        file->startSync(at, bytes);
+      });
+  begin += used;
+  used = 0;
+  chunk = (chunk + 1) % chunks.size();
+}
+
+uint64_t ChunkWriter::close() {
+  flush();
+  closing.push_back(threads.start(lane++, [file = std::move(file)] {
+    file->sync();
+    file->close();
+  }));
+  return begin;
+}
+
+void ChunkWriter::finish() {
+  for (IoChunk &each : chunks)
+    each.wait();
+  for (std::future<void> &each : closing)
+    if (each.valid())
+      each.get();
+}
 
 /// What a rank saves: its own parts, and rank 0 what all ranks have. Part p of
 /// a tensor is on rank p.
@@ -134,25 +188,23 @@ std::vector<Checkpoint::Piece> Saver::piecesOf(uint32_t rank) const {
   return pieces;
 }
 
-void Saver::writePiece(HashedFile &file, Checkpoint::Piece &piece) {
+void Saver::writePiece(Checkpoint::Piece &piece) {
   uint64_t bytes = tensors[piece.tensor].partBytes(piece.part);
   Hash hash;
   for (uint64_t at = 0; at < bytes;) {
-    size_t size = size_t(std::min<uint64_t>(bytes - at, checkpointBucketBytes));
-    bucket.resize(std::max(bucket.size(), size));
-    read(piece.tensor, piece.part, at, bucket.data(), size);
-    file.write(bucket.data(), size);
-    hash.update(bucket.data(), size);
+    size_t size;
+    uint8_t *data = writer.room(bytes - at, size);
+    read(piece.tensor, piece.part, at, data, size);
+    hash.update(data, size);
+    writer.filled(size);
     at += size;
   }
   piece.hash = hash.text();
 }
 
-void Saver::writeFile(uint32_t rank, std::vector<Checkpoint::Piece> pieces) {
-  Checkpoint::FileEntry entry;
-  entry.name = checkpointFileName(rank);
+void Saver::writeHeader(Checkpoint::FileEntry &entry, uint32_t rank) {
   std::vector<SafeTensorsWriter::Tensor> declared;
-  for (const Checkpoint::Piece &piece : pieces)
+  for (const Checkpoint::Piece &piece : entry.pieces)
     declared.push_back({tensors[piece.tensor].name, tensors[piece.tensor].type,
                         tensors[piece.tensor].partShape(piece.part)});
   uint64_t valueBytes = 0;
@@ -162,12 +214,27 @@ void Saver::writeFile(uint32_t rank, std::vector<Checkpoint::Piece> pieces) {
                                  {"rank", std::to_string(rank)},
                                  {"step", std::to_string(facts.step)}},
                                 valueBytes);
-  HashedFile file(folder, entry.name);
-  file.write(header.data(), header.size());
-  for (Checkpoint::Piece &piece : pieces)
-    writePiece(file, piece);
-  file.finish(entry);
+  Hash hash;
+  hash.update(header);
+  entry.headerHash = hash.text();
+  for (size_t at = 0; at < header.size();) {
+    size_t size;
+    uint8_t *data = writer.room(header.size() - at, size);
+    std::memcpy(data, &header[at], size);
+    writer.filled(size);
+    at += size;
+  }
+}
+
+void Saver::writeFile(uint32_t rank, std::vector<Checkpoint::Piece> pieces) {
+  Checkpoint::FileEntry entry;
+  entry.name = checkpointFileName(rank);
   entry.pieces = std::move(pieces);
+  writer.open(folder.createFile(entry.name));
+  writeHeader(entry, rank);
+  for (Checkpoint::Piece &piece : entry.pieces)
+    writePiece(piece);
+  entry.bytes = writer.close();
   index.files.push_back(std::move(entry));
 }
 
@@ -182,6 +249,7 @@ void Saver::run() {
     if (!pieces.empty())
       writeFile(rank, std::move(pieces));
   }
+  writer.finish();
   File file = folder.createFile(checkpointIndexName);
   file.write(writeCheckpointIndex(index));
   file.sync();
@@ -193,8 +261,9 @@ void Saver::run() {
 // CheckpointFolder
 //===----------------------------------------------------------------------===//
 
-CheckpointFolder::CheckpointFolder(const std::string &path, FileSystem &system)
-    : folder(Folder::openOrMake(path, system)) {
+CheckpointFolder::CheckpointFolder(const std::string &path, FileSystem &system,
+                                   unsigned threads)
+    : folder(Folder::openOrMake(path, system)), threads(threads) {
   if (!folder.lock())
     throw IoError(path, "another run saves its checkpoints here; give each "
                         "run a folder of its own");
@@ -247,7 +316,7 @@ std::string CheckpointFolder::save(const RunFacts &facts,
   std::string saving = savingPrefix + name.text();
   try {
     Folder inner = folder.makeFolder(saving);
-    Saver(inner, facts, tensors, read).run();
+    Saver(inner, facts, tensors, read, threads).run();
   } catch (...) {
     try {
       folder.removeFolder(saving);

@@ -72,17 +72,33 @@ void File::fail(const char *what, int64_t error) const {
 }
 
 void File::write(const void *data, size_t bytes) {
+  writeAt(end, data, bytes);
+  end += bytes;
+}
+
+void File::writeAt(uint64_t offset, const void *data, size_t bytes) {
   const char *next = static_cast<const char *>(data);
   while (bytes) {
     int64_t done =
-        retrying([&] { return system->writeAt(handle, next, bytes, end); });
+        retrying([&] { return system->writeAt(handle, next, bytes, offset); });
     if (done <= 0) // a write of nothing would go on for ever
       fail("cannot write", done ? done : -EIO);
     next += done;
     bytes -= size_t(done);
-    end += uint64_t(done);
+    offset += uint64_t(done);
   }
 }
+
+void File::startSync(uint64_t offset, uint64_t bytes) {
+  int64_t result =
+      retrying([&] { return system->startSync(handle, offset, bytes); });
+  // Not every kind of file system can be asked.
+  if (result < 0 && result != -EINVAL && result != -ENOSYS &&
+      result != -ESPIPE && result != -EOPNOTSUPP)
+    fail("cannot write", result);
+}
+
+void File::expectSequential() { system->expectSequential(handle); }
 
 void File::readAt(uint64_t offset, void *data, size_t bytes) {
   char *next = static_cast<char *>(data);

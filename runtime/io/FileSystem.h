@@ -65,6 +65,11 @@ public:
                           uint64_t offset) = 0;
   virtual int64_t sync(Handle handle) = 0;
 
+  // Hints, which promise nothing: the disk starts now on bytes that sync would
+  // wait for; a file will be read front to back.
+  virtual int64_t startSync(Handle file, uint64_t offset, uint64_t bytes) = 0;
+  virtual int64_t expectSequential(Handle file) = 0;
+
   // Names.
   virtual int64_t makeFolder(Handle in, const std::string &name) = 0;
   virtual int64_t rename(Handle in, const std::string &from,
@@ -98,8 +103,16 @@ public:
   /// Appends. All of it, or throws IoError.
   void write(const void *data, size_t bytes);
   void write(std::string_view text) { write(text.data(), text.size()); }
+  /// All of it, or throws IoError. Does not change where write() goes on; calls
+  /// may come from several threads.
+  void writeAt(uint64_t offset, const void *data, size_t bytes);
   /// All of it, or throws IoError, also at the end of the file.
   void readAt(uint64_t offset, void *data, size_t bytes);
+  /// The disk may begin to write what is in the cache. Throws IoError where
+  /// that fails, but not where it cannot be asked for.
+  void startSync(uint64_t offset, uint64_t bytes);
+  /// It will be read front to back. That this does not help is no error.
+  void expectSequential();
   /// Of a regular file; throws IoError for anything else.
   uint64_t size();
   /// Its contents are on disk.

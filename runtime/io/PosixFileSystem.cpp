@@ -71,6 +71,13 @@ public:
     return answer(::pwrite(file, data, bytes, off_t(offset)));
   }
   int64_t sync(Handle handle) override { return answer(::fsync(handle)); }
+  int64_t startSync(Handle file, uint64_t offset, uint64_t bytes) override {
+    return answer(::sync_file_range(file, off_t(offset), off_t(bytes),
+                                    SYNC_FILE_RANGE_WRITE));
+  }
+  int64_t expectSequential(Handle file) override {
+    return -::posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL);
+  }
 
   int64_t makeFolder(Handle in, const std::string &name) override {
     return answer(::mkdirat(in, name.c_str(), 0777));

@@ -24,7 +24,7 @@ using namespace zrt;
 
 /// The limit of the reference implementation, which keeps a hostile length
 /// from being believed.
-static constexpr uint64_t maxHeaderBytes = 100000000;
+static constexpr uint64_t maxHeaderBytes = maxSafeTensorsHeaderBytes - 8;
 /// Deepest JSON nesting; the reference's parser has the same limit.
 static constexpr size_t maxDepth = 128;
 
@@ -286,6 +286,19 @@ SafeTensorsHeader zrt::readSafeTensorsHeader(File &file) {
   std::string text(length, '\0');
   file.readAt(8, text.data(), length);
   return checkedHeader(file.path(), text, size - 8 - length);
+}
+
+SafeTensorsHeader zrt::parseSafeTensorsHeader(const std::string &path,
+                                              std::string_view start,
+                                              uint64_t fileBytes) {
+  uint64_t length =
+      headerLength(path, reinterpret_cast<const uint8_t *>(start.data()),
+                   start.size() < 8 ? start.size() : fileBytes);
+  if (length != start.size() - 8)
+    throw IoError(path, "has a safetensors header of " +
+                            std::to_string(length) + " bytes, expected " +
+                            std::to_string(start.size() - 8));
+  return checkedHeader(path, start.substr(8), fileBytes - start.size());
 }
 
 SafeTensorsFile::SafeTensorsFile(std::unique_ptr<MappedFile> mapped)

@@ -56,6 +56,14 @@ struct SafeTensorsHeader {
 /// SafeTensorsFile.
 SafeTensorsHeader readSafeTensorsHeader(File &file);
 
+/// The same for bytes that were read: `start` is all of a file of `fileBytes`
+/// bytes that is before the values. `path` is for messages.
+SafeTensorsHeader parseSafeTensorsHeader(const std::string &path,
+                                         std::string_view start,
+                                         uint64_t fileBytes);
+/// The largest such start.
+constexpr uint64_t maxSafeTensorsHeaderBytes = 8 + 100000000;
+
 /// Writes a safetensors file: all tensors are declared first, then their
 /// values follow in the same order, in pieces of any size.
 class SafeTensorsWriter {

@@ -8,7 +8,8 @@
 //
 // A run saves step 1, then step 2 in its place (--keep 1), and something
 // happens at the n-th call, for every n. Afterwards the old or the new
-// checkpoint loads with all its values. The counts are printed.
+// checkpoint loads with all its values. The counts are printed. Without threads
+// call n is the same each time; with them each test runs once more.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,18 +43,20 @@ struct Counts {
 };
 
 /// Saves steps up to `last`, with the fault in the last save.
-void saveUpTo(int64_t last, FileSystem &base, FileSystem &faulty) {
+void saveUpTo(int64_t last, FileSystem &base, FileSystem &faulty,
+              unsigned threads) {
   if (last == 2) {
     CheckpointFolder folder("run", base);
     saveKnown(folder, 1, /*keep=*/1);
   }
-  CheckpointFolder folder("run", faulty);
+  CheckpointFolder folder("run", faulty, threads);
   saveKnown(folder, last, /*keep=*/1);
 }
 
 /// Kills at every call of the save of step `last`, and takes the power away.
 Counts killEverywhere(int64_t last, Loss loss, unsigned seed,
-                      bool fileLie = false, bool folderLie = false) {
+                      unsigned threads = 0, bool fileLie = false,
+                      bool folderLie = false) {
   Counts counts;
   for (uint64_t call = 1;; ++call) {
     MemoryFileSystem disk;
@@ -62,7 +65,7 @@ Counts killEverywhere(int64_t last, Loss loss, unsigned seed,
     FaultFileSystem faulty(disk, {Fault::Kind::Kill, call});
     bool ended = false;
     try {
-      saveUpTo(last, disk, faulty);
+      saveUpTo(last, disk, faulty, threads);
       ended = !faulty.struck();
     } catch (const Killed &) {
     } catch (const IoError &) {
@@ -133,10 +136,27 @@ TEST(CheckpointCrash, KilledBeforeEveryCallOfTheNextSave) {
   all.print("killed in the second save, then no power");
 }
 
-/// The test above can fail: without syncs checkpoints are lost.
+/// The calls of a thread and of the others in any order.
+TEST(CheckpointCrash, KilledBeforeEveryCallOfThreads) {
+  Counts all;
+  for (int64_t last : {1, 2})
+    for (Loss loss : {Loss::All, Loss::Bytes, Loss::Names, Loss::Random})
+      for (unsigned seed = 0; seed < 5; ++seed) {
+        Counts counts = killEverywhere(last, loss, seed * 1000, /*threads=*/2);
+        EXPECT_GT(counts.points, 30);
+        EXPECT_EQ(counts.errors, 0) << counts.lastError;
+        all.points += counts.points;
+        all.none += counts.none;
+        all.old += counts.old;
+        all.fresh += counts.fresh;
+      }
+  all.print("killed in a save by threads, then no power");
+}
+
+/// The tests above can fail: without syncs checkpoints are lost.
 TEST(CheckpointCrash, MissingSyncsWouldBeSeen) {
-  Counts noFileSync = killEverywhere(2, Loss::Bytes, 0, true, false);
-  Counts noFolderSync = killEverywhere(2, Loss::All, 0, false, true);
+  Counts noFileSync = killEverywhere(2, Loss::Bytes, 0, 0, true, false);
+  Counts noFolderSync = killEverywhere(2, Loss::All, 0, 0, false, true);
   EXPECT_GT(noFileSync.errors, 0);
   EXPECT_GT(noFolderSync.errors, 0);
 }
@@ -156,7 +176,7 @@ TEST_F(FileTest, CheckpointSurvivesTheDeathOfAProcess) {
     if (!child) {
       FaultFileSystem faulty(FileSystem::real(), {Fault::Kind::Kill, call});
       faulty.onKill = [] { _exit(1); };
-      CheckpointFolder folder(path, faulty);
+      CheckpointFolder folder(path, faulty, /*threads=*/0);
       saveKnown(folder, 2, 1);
       _exit(0);
     }
@@ -175,21 +195,23 @@ TEST_F(FileTest, CheckpointSurvivesTheDeathOfAProcess) {
 }
 
 /// The error that the save reports, "" if it reports none.
-std::string failAt(MemoryFileSystem &disk, FaultFileSystem &faulty) {
+std::string failAt(MemoryFileSystem &disk, FaultFileSystem &faulty,
+                   unsigned threads) {
   try {
-    saveUpTo(2, disk, faulty);
+    saveUpTo(2, disk, faulty, threads);
   } catch (const IoError &error) {
     return error.what();
   }
   return "";
 }
 
-void failEverywhere(const char *what, Fault fault, bool harmless) {
+void failEverywhere(const char *what, Fault fault, bool harmless,
+                    unsigned threads = 0) {
   Counts counts;
   for (fault.call = 1;; ++fault.call) {
     MemoryFileSystem disk;
     FaultFileSystem faulty(disk, fault);
-    std::string error = failAt(disk, faulty);
+    std::string error = failAt(disk, faulty, threads);
     if (!faulty.struck())
       break;
     counts.errors += !error.empty();
@@ -245,6 +267,20 @@ TEST(CheckpointCrash, ShortTransfers) {
   failEverywhere("short from then on", {Fault::Kind::Short, 0, 0, true}, true);
 }
 
+/// An error of a thread is that of the save.
+TEST(CheckpointCrash, FaultsOfThreads) {
+  for (bool forever : {false, true}) {
+    failEverywhere("ENOSPC, threads", {Fault::Kind::Error, 0, ENOSPC, forever},
+                   false, 2);
+    failEverywhere("EIO, threads", {Fault::Kind::Error, 0, EIO, forever}, false,
+                   2);
+    failEverywhere("EINTR, threads", {Fault::Kind::Error, 0, EINTR, forever},
+                   !forever, 2);
+    failEverywhere("short, threads", {Fault::Kind::Short, 0, 0, forever}, true,
+                   2);
+  }
+}
+
 /// The same for loading.
 TEST(CheckpointCrash, EveryCallOfALoadFails) {
   MemoryFileSystem disk;
@@ -252,29 +288,31 @@ TEST(CheckpointCrash, EveryCallOfALoadFails) {
     CheckpointFolder folder("run", disk);
     saveKnown(folder, 1);
   }
-  for (int error : {EIO, EINTR, 0})
-    for (bool forever : {false, true}) {
-      int points = 0, errors = 0;
-      for (uint64_t call = 1;; ++call) {
-        Fault::Kind kind = error ? Fault::Kind::Error : Fault::Kind::Short;
-        FaultFileSystem faulty(disk, {kind, call, error, forever});
-        try {
-          EXPECT_EQ(loadKnown(Checkpoint::open("run", faulty)), 1);
-        } catch (const IoError &failed) {
-          ++errors;
-          EXPECT_NE(std::string(failed.what()).find("run"), std::string::npos);
+  for (unsigned threads : {0, 2})
+    for (int error : {EIO, EINTR, 0})
+      for (bool forever : {false, true}) {
+        int points = 0, errors = 0;
+        for (uint64_t call = 1;; ++call) {
+          Fault::Kind kind = error ? Fault::Kind::Error : Fault::Kind::Short;
+          FaultFileSystem faulty(disk, {kind, call, error, forever});
+          try {
+            EXPECT_EQ(loadKnown(Checkpoint::open("run", faulty), threads), 1);
+          } catch (const IoError &failed) {
+            ++errors;
+            EXPECT_NE(std::string(failed.what()).find("run"),
+                      std::string::npos);
+          }
+          if (!faulty.struck())
+            break;
+          ++points;
         }
-        if (!faulty.struck())
-          break;
-        ++points;
+        std::printf("load, %s %s: %d points, %d errors reported\n",
+                    error ? std::strerror(error) : "short transfer",
+                    forever ? "from then on" : "once", points, errors);
+        EXPECT_GT(points, 20);
+        bool harmless = !error || (error == EINTR && !forever);
+        EXPECT_EQ(errors > 0, !harmless);
       }
-      std::printf("load, %s %s: %d points, %d errors reported\n",
-                  error ? std::strerror(error) : "short transfer",
-                  forever ? "from then on" : "once", points, errors);
-      EXPECT_GT(points, 20);
-      bool harmless = !error || (error == EINTR && !forever);
-      EXPECT_EQ(errors > 0, !harmless);
-    }
 }
 
 } // namespace

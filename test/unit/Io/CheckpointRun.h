@@ -80,20 +80,23 @@ inline std::string saveKnown(CheckpointFolder &folder, int64_t step,
 
 /// The step of a checkpoint after all its values were compared. Throws IoError
 /// as loading does.
-inline int64_t loadKnown(const Checkpoint &checkpoint) {
+inline int64_t loadKnown(const Checkpoint &checkpoint,
+                         unsigned threads = checkpointThreads) {
   int64_t step = checkpoint.facts().step;
   std::vector<StateTensor> tensors = knownTensors();
   uint64_t expected = 0, wrong = 0, got = 0;
   for (const StateTensor &tensor : tensors)
     for (uint32_t part = 0; part < tensor.parts; ++part)
       expected += tensor.partBytes(part);
-  checkpoint.stream([&](size_t tensor, uint32_t part, uint64_t offset,
-                        const void *data, size_t bytes) {
-    got += bytes;
-    for (size_t i = 0; i < bytes; ++i)
-      wrong += static_cast<const uint8_t *>(data)[i] !=
-               knownByte(step, tensor, part, offset + i);
-  });
+  checkpoint.stream(
+      [&](size_t tensor, uint32_t part, uint64_t offset, const void *data,
+          size_t bytes) {
+        got += bytes;
+        for (size_t i = 0; i < bytes; ++i)
+          wrong += static_cast<const uint8_t *>(data)[i] !=
+                   knownByte(step, tensor, part, offset + i);
+      },
+      threads);
   EXPECT_EQ(got, expected);
   EXPECT_EQ(wrong, 0u);
   EXPECT_EQ(checkpoint.facts().samples, step * 10);

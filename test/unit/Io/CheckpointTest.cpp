@@ -203,6 +203,52 @@ TEST_F(Checkpoints, EveryFlippedByteIsNamed) {
               flipped, named, tensors);
 }
 
+/// Parts of several chunks, a small one between them, elements at odd places:
+/// with any number of threads the same bytes come, elements whole.
+TEST_F(Checkpoints, LargeTensorsAreCutAtElements) {
+  MemoryFileSystem disk;
+  StateTensor odd{"a", "frozen", "", {}, DataType::BF16, {3}};
+  StateTensor large{"b", "trained", "", {}, DataType::F64, {5, 61003}};
+  large.layout = StateLayout::Rows;
+  large.parts = 2;
+  large.chunkRows = 4;
+  std::vector<StateTensor> tensors = {odd, large, odd, large};
+  tensors[2].name = "c";
+  tensors[3].name = "d";
+  auto byteAt = [](size_t tensor, uint32_t part, uint64_t at) {
+    return uint8_t(at % 251 + at / 65536 * 3 + tensor * 5 + part * 7);
+  };
+  for (unsigned threads : {0, 1, 2, 5}) {
+    std::string name = "run" + std::to_string(threads);
+    CheckpointFolder run(name, disk, threads);
+    run.save(
+        knownFacts(1), tensors,
+        [&](size_t tensor, uint32_t part, uint64_t offset, void *data,
+            size_t bytes) {
+          for (size_t i = 0; i < bytes; ++i)
+            static_cast<uint8_t *>(data)[i] = byteAt(tensor, part, offset + i);
+        },
+        0);
+    uint64_t got = 0, wrong = 0, cut = 0;
+    Checkpoint checkpoint = Checkpoint::open(name, disk);
+    checkpoint.stream(
+        [&](size_t tensor, uint32_t part, uint64_t offset, const void *data,
+            size_t bytes) {
+          got += bytes;
+          size_t element = bitWidth(tensors[tensor].type) / 8;
+          cut += offset % element || bytes % element ||
+                 bytes > checkpointBucketBytes;
+          for (size_t i = 0; i < bytes; ++i)
+            wrong += static_cast<const uint8_t *>(data)[i] !=
+                     byteAt(tensor, part, offset + i);
+        },
+        threads);
+    EXPECT_EQ(got, 2 * (6 + uint64_t(5) * 61003 * 8));
+    EXPECT_EQ(wrong, 0u);
+    EXPECT_EQ(cut, 0u);
+  }
+}
+
 TEST_F(Checkpoints, DamagedNewestNamesAnOlderOne) {
   save(1);
   save(2);
@@ -224,8 +270,61 @@ TEST_F(Checkpoints, FilesOfAnotherCheckpointAreNotTaken) {
                              in("run/step-00000002/rank-00001.safetensors"),
                              std::filesystem::copy_options::overwrite_existing);
   EXPECT_THAT(loadError(in("run/step-00000002")),
-              HasSubstr("rank-00001.safetensors: is damaged: tensor \"w\" rows "
-                        "2 to 4"));
+              HasSubstr("rank-00001.safetensors: is damaged: its header has "
+                        "the hash xxh3:"));
+}
+
+/// An index whose sizes do not fit its files, with a hash to match.
+TEST_F(Checkpoints, IndexWithOtherSizesIsNamed) {
+  std::string path = in("run/step-00000001/");
+  auto errorWith = [&](const std::string &from, const std::string &to) {
+    save(1);
+    std::ifstream file(path + "index.json");
+    std::string text{std::istreambuf_iterator<char>(file), {}};
+    text.resize(text.rfind("\"index_hash\""));
+    for (size_t at; (at = text.find(from)) != text.npos;)
+      text.replace(at, from.size(), to);
+    Hash hash;
+    hash.update(text);
+    std::ofstream(path + "index.json")
+        << text << "\"index_hash\": \"" << hash.text() << "\"}\n";
+    std::string error = loadError(path);
+    std::filesystem::remove_all(in("run"));
+    return error;
+  };
+  EXPECT_THAT(errorWith("\"shape\":[5,3]", "\"shape\":[5,300]"),
+              HasSubstr("rank-00000.safetensors: has "));
+  EXPECT_THAT(errorWith("\"shape\":[5,3]", "\"shape\":[5,300]"),
+              HasSubstr(" bytes, too few for the tensors that the index says "
+                        "are in it"));
+  EXPECT_THAT(errorWith("\"shape\":[5,3]", "\"shape\":[5,2]"),
+              HasSubstr("is damaged: its header has the hash"));
+}
+
+/// A file that is all hole where the index has no tensor is not read.
+TEST_F(Checkpoints, HugeHeaderIsRefused) {
+  save(1);
+  std::string path = in("run/step-00000001/");
+  std::filesystem::resize_file(path + "rank-00003.safetensors", 200000000);
+  std::string text = get("run/step-00000001/index.json");
+  text.resize(text.rfind("\"index_hash\""));
+  size_t at = text.find("\"bytes\": ", text.find("rank-00003")) + 9;
+  text.replace(at, text.find(',', at) - at, "200000000");
+  Hash hash;
+  hash.update(text);
+  put("run/step-00000001/index.json",
+      text + "\"index_hash\": \"" + hash.text() + "\"}\n");
+  EXPECT_THAT(loadError(path), HasSubstr(" bytes that are of no tensor of the "
+                                         "index"));
+}
+
+TEST(SafeTensorsStart, LengthMustFit) {
+  std::string start("\2\0\0\0\0\0\0\0{}", 10);
+  EXPECT_TRUE(parseSafeTensorsHeader("f", start, 10).infos.empty());
+  EXPECT_EQ(errorOf([&] { parseSafeTensorsHeader("f", start + "  ", 12); }),
+            "f: has a safetensors header of 2 bytes, expected 4");
+  EXPECT_THAT(errorOf([&] { parseSafeTensorsHeader("f", "abc", 12); }),
+              HasSubstr("is not a safetensors file: 3 bytes"));
 }
 
 TEST_F(Checkpoints, LinksAreNotFollowed) {
@@ -285,9 +384,10 @@ TEST(CheckpointIndexes, NothingIsBelieved) {
     const char *from, *to, *message;
   } cases[] = {
       {"\"zero-checkpoint\"", "\"x\"", "is not \"zero-checkpoint\""},
-      {"\"version\": 1", "\"version\": 2",
-       "has format version 2, this program reads version 1"},
-      {"\"version\": 1,", "", "lacks \"version\""},
+      {"\"version\": 2", "\"version\": 1",
+       "has format version 1, this program reads version 2"},
+      {"\"version\": 2,", "", "lacks \"version\""},
+      {"\"header_hash\": \"h\",", "", "lacks \"header_hash\""},
       {"\"step\": 1", "\"step\": -1", ".step is -1, outside [0, "},
       {"\"step\": 1", "\"step\": 1.5", ".step is not an integer"},
       {"\"step\": 1", "\"step\": 18446744073709551615", "is not an integer"},

@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <functional>
+#include <mutex>
 
 namespace zrt::test {
 
@@ -64,6 +65,7 @@ public:
   int64_t close(Handle handle) override {
     // Called by destructors: does not throw. Whatever it answers, the handle is
     // closed.
+    std::lock_guard<std::mutex> lock(mutex);
     bool strike = !dead && strikes();
     if (strike && fault.kind == Fault::Kind::Kill)
       die();
@@ -92,6 +94,12 @@ public:
   }
   int64_t sync(Handle handle) override {
     return call([&] { return base.sync(handle); });
+  }
+  int64_t startSync(Handle file, uint64_t offset, uint64_t bytes) override {
+    return call([&] { return base.startSync(file, offset, bytes); });
+  }
+  int64_t expectSequential(Handle file) override {
+    return call([&] { return base.expectSequential(file); });
   }
   int64_t makeFolder(Handle in, const std::string &name) override {
     return call([&] { return base.makeFolder(in, name); });
@@ -124,6 +132,7 @@ private:
   }
   template <typename Call>
   int64_t transfer(size_t bytes, Call body) {
+    std::lock_guard<std::mutex> lock(mutex);
     if (dead)
       return -EIO;
     if (!strikes())
@@ -146,6 +155,7 @@ private:
   }
 
   FileSystem &base;
+  std::mutex mutex; // one call after the other, whoever makes it
   Fault fault;
   uint64_t count = 0;
   bool happened = false, dead = false;

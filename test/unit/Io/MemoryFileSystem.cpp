@@ -48,6 +48,7 @@ MemoryFileSystem::folderOf(Handle in, std::string &name) const {
 }
 
 int64_t MemoryFileSystem::openFolder(Handle in, const std::string &path) {
+  std::lock_guard<std::mutex> guard(mutex);
   std::string name = path;
   std::shared_ptr<Node> folder = folderOf(in, name);
   if (folder && (name == "." || name.empty()))
@@ -59,6 +60,7 @@ int64_t MemoryFileSystem::openFolder(Handle in, const std::string &path) {
 }
 
 int64_t MemoryFileSystem::openFile(Handle in, const std::string &path) {
+  std::lock_guard<std::mutex> guard(mutex);
   std::string name = path;
   std::shared_ptr<Node> folder = folderOf(in, name);
   std::shared_ptr<Node> node = folder ? find(*folder, name) : nullptr;
@@ -66,6 +68,7 @@ int64_t MemoryFileSystem::openFile(Handle in, const std::string &path) {
 }
 
 int64_t MemoryFileSystem::createFile(Handle in, const std::string &path) {
+  std::lock_guard<std::mutex> guard(mutex);
   std::string name = path;
   std::shared_ptr<Node> folder = folderOf(in, name);
   if (!folder)
@@ -78,7 +81,19 @@ int64_t MemoryFileSystem::createFile(Handle in, const std::string &path) {
   return open(node);
 }
 
+/// Nothing may rely on what a hint does.
+int64_t MemoryFileSystem::startSync(Handle file, uint64_t, uint64_t) {
+  std::lock_guard<std::mutex> guard(mutex);
+  return at(file) ? 0 : -EBADF;
+}
+
+int64_t MemoryFileSystem::expectSequential(Handle file) {
+  std::lock_guard<std::mutex> guard(mutex);
+  return at(file) ? 0 : -EBADF;
+}
+
 int64_t MemoryFileSystem::makeFolder(Handle in, const std::string &path) {
+  std::lock_guard<std::mutex> guard(mutex);
   std::string name = path;
   std::shared_ptr<Node> folder = folderOf(in, name);
   if (!folder)
@@ -91,11 +106,13 @@ int64_t MemoryFileSystem::makeFolder(Handle in, const std::string &path) {
 }
 
 int64_t MemoryFileSystem::close(Handle handle) {
+  std::lock_guard<std::mutex> guard(mutex);
   locked.erase(handle);
   return handles.erase(handle) ? 0 : -EBADF;
 }
 
 int64_t MemoryFileSystem::status(Handle handle, FileStatus &result) {
+  std::lock_guard<std::mutex> guard(mutex);
   std::shared_ptr<Node> node = at(handle);
   if (!node)
     return -EBADF;
@@ -106,6 +123,7 @@ int64_t MemoryFileSystem::status(Handle handle, FileStatus &result) {
 }
 
 int64_t MemoryFileSystem::lock(Handle handle) {
+  std::lock_guard<std::mutex> guard(mutex);
   std::shared_ptr<Node> node = at(handle);
   for (const auto &[other, owned] : locked)
     if (owned == node.get() && other != handle)
@@ -116,6 +134,7 @@ int64_t MemoryFileSystem::lock(Handle handle) {
 
 int64_t MemoryFileSystem::readAt(Handle file, void *data, size_t bytes,
                                  uint64_t offset) {
+  std::lock_guard<std::mutex> guard(mutex);
   std::shared_ptr<Node> node = at(file);
   if (!node)
     return -EBADF;
@@ -130,6 +149,7 @@ int64_t MemoryFileSystem::readAt(Handle file, void *data, size_t bytes,
 
 int64_t MemoryFileSystem::writeAt(Handle file, const void *data, size_t bytes,
                                   uint64_t offset) {
+  std::lock_guard<std::mutex> guard(mutex);
   std::shared_ptr<Node> node = at(file);
   if (!node)
     return -EBADF;
@@ -139,6 +159,7 @@ int64_t MemoryFileSystem::writeAt(Handle file, const void *data, size_t bytes,
 }
 
 int64_t MemoryFileSystem::sync(Handle handle) {
+  std::lock_guard<std::mutex> guard(mutex);
   std::shared_ptr<Node> node = at(handle);
   if (!node)
     return -EBADF;
@@ -151,6 +172,7 @@ int64_t MemoryFileSystem::sync(Handle handle) {
 
 int64_t MemoryFileSystem::rename(Handle in, const std::string &from,
                                  const std::string &to) {
+  std::lock_guard<std::mutex> guard(mutex);
   std::string name = from, target = to;
   std::shared_ptr<Node> folder = folderOf(in, name);
   if (!folder || folderOf(in, target) != folder || !find(*folder, name))
@@ -165,6 +187,7 @@ int64_t MemoryFileSystem::rename(Handle in, const std::string &from,
 }
 
 int64_t MemoryFileSystem::removeFile(Handle in, const std::string &path) {
+  std::lock_guard<std::mutex> guard(mutex);
   std::string name = path;
   std::shared_ptr<Node> folder = folderOf(in, name);
   std::shared_ptr<Node> node = folder ? find(*folder, name) : nullptr;
@@ -178,6 +201,7 @@ int64_t MemoryFileSystem::removeFile(Handle in, const std::string &path) {
 }
 
 int64_t MemoryFileSystem::removeFolder(Handle in, const std::string &path) {
+  std::lock_guard<std::mutex> guard(mutex);
   std::string name = path;
   std::shared_ptr<Node> folder = folderOf(in, name);
   std::shared_ptr<Node> node = folder ? find(*folder, name) : nullptr;
@@ -191,6 +215,7 @@ int64_t MemoryFileSystem::removeFolder(Handle in, const std::string &path) {
 }
 
 int64_t MemoryFileSystem::list(Handle handle, std::vector<std::string> &names) {
+  std::lock_guard<std::mutex> guard(mutex);
   std::shared_ptr<Node> node = at(handle);
   if (!node || !node->folder)
     return node ? -ENOTDIR : -EBADF;

@@ -19,6 +19,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <set>
 
@@ -62,6 +63,8 @@ public:
   int64_t writeAt(Handle file, const void *data, size_t bytes,
                   uint64_t offset) override;
   int64_t sync(Handle handle) override;
+  int64_t startSync(Handle file, uint64_t offset, uint64_t bytes) override;
+  int64_t expectSequential(Handle file) override;
   int64_t makeFolder(Handle in, const std::string &name) override;
   int64_t rename(Handle in, const std::string &from,
                  const std::string &to) override;
@@ -94,6 +97,7 @@ private:
   static void collect(const Node &folder, const std::string &prefix,
                       std::vector<std::string> &names);
 
+  std::mutex mutex; // calls come from several threads
   std::shared_ptr<Node> root;
   std::map<Handle, std::shared_ptr<Node>> handles;
   std::map<Handle, const Node *> locked;
