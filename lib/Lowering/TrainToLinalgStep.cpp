@@ -135,6 +135,14 @@ static SmallVector<Value> lowerGradientFactor(OpBuilder &b,
           scalarTensor(b, loc, overflow, op.getOverflow().getType())};
 }
 
+/// The number of `type` that is nearest to `number`.
+static double roundTo(APFloat number, Type type) {
+  bool losesInfo;
+  number.convert(cast<FloatType>(type).getFloatSemantics(),
+                 APFloat::rmNearestTiesToEven, &losesInfo);
+  return number.convertToDouble();
+}
+
 static SmallVector<Value> lowerUpdateLossScale(OpBuilder &b,
                                                train::UpdateLossScaleOp op) {
   Location loc = op.getLoc();
@@ -147,7 +155,9 @@ static SmallVector<Value> lowerUpdateLossScale(OpBuilder &b,
   Value overflow = extractScalar(b, loc, op.getOverflow());
   int64_t hysteresis = op.getHysteresis();
   double factor = op.getFactor().convertToDouble();
-  Value least = m.number(op.getMinScale().convertToDouble());
+  // As the scale has it, to which it is compared.
+  Type scaleType = getTensorType(op.getScale()).getElementType();
+  Value least = m.number(roundTo(op.getMinScale(), scaleType));
   Value full = c.constant(hysteresis);
 
   // With an overflow.

@@ -205,9 +205,8 @@ static int run(const Kernels &kernels, const std::string &name,
   return wrong;
 }
 
-TEST(StepKernels, LossScaleFollowsDeepSpeed) {
-  std::vector<Sequence> sequences = readSequences();
-  ASSERT_EQ(sequences.size(), 1000u);
+/// Runs all sequences, each of which says when the scale ends.
+static void checkSequences(const std::vector<Sequence> &sequences) {
   std::map<std::string, std::string> names;
   std::string text;
   for (const Sequence &sequence : sequences) {
@@ -232,6 +231,21 @@ TEST(StepKernels, LossScaleFollowsDeepSpeed) {
   for (size_t i = 0; i < sequences.size(); ++i)
     EXPECT_EQ(run(kernels, names[sequences[i].settings()], sequences[i]), 0)
         << "line " << i + 1;
+}
+
+TEST(StepKernels, LossScaleFollowsDeepSpeed) {
+  std::vector<Sequence> sequences = readSequences();
+  ASSERT_EQ(sequences.size(), 1000u);
+  checkSequences(sequences);
+}
+
+/// The scale is f32: it gets as low as the least one as f32 has it.
+TEST(StepKernels, LeastLossScaleIsRounded) {
+  checkSequences({{0.3f, 5, 1, 0, 0.1, "--!!"},
+                  {8, 5, 1, 0, 0.1, "-------!"},
+                  {8, 5, 1, 0, 0.3, "-----!"},
+                  {0.004f, 5, 2, 0, 1e-3, "h--!"},
+                  {4e30f, 5, 1, 0, 1e30, "--!"}});
 }
 
 //===----------------------------------------------------------------------===//
