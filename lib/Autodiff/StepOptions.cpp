@@ -12,8 +12,41 @@
 
 #include "zero/Autodiff/TrainStep.h"
 
+#include <cmath>
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::train;
+
+/// A step computes in f32: what is infinite there makes every update NaN.
+static LogicalResult verifyRange(Location loc, const Twine &what,
+                                 double value) {
+  if (std::isfinite(static_cast<float>(value)))
+    return success();
+  return emitError(loc) << what << ' ' << value
+                        << " is outside the range of f32, which ends at "
+                        << std::numeric_limits<float>::max();
+}
+
+static LogicalResult verifyRanges(Location loc,
+                                  const TrainStepOptions &options) {
+  for (auto [what, value] :
+       {std::pair("momentum", std::optional<double>(options.momentum)),
+        std::pair("dampening", std::optional<double>(options.dampening)),
+        std::pair("epsilon", std::optional<double>(options.epsilon)),
+        std::pair("weight decay", options.weightDecay),
+        std::pair("gradient clipping by norm", options.clipNorm),
+        std::pair("gradient clipping by value", options.clipValue)})
+    if (value && failed(verifyRange(loc, what, *value)))
+      return failure();
+  for (const ParameterGroup &group : options.groups)
+    if (failed(verifyRange(loc, "learning-rate factor of a group",
+                           group.learningRateFactor)) ||
+        failed(verifyRange(loc, "weight decay of a group",
+                           group.weightDecay.value_or(0.0))))
+      return failure();
+  return success();
+}
 
 static LogicalResult verifyOptimizer(Location loc,
                                      const TrainStepOptions &options) {
@@ -54,16 +87,22 @@ static LogicalResult verifyClipping(Location loc,
 }
 
 static LogicalResult verifyScaling(Location loc, const LossScaling &scaling) {
-  auto isScale = [](double x) { return x > 0.0 && std::isfinite(x); };
+  // Gradients are divided by it: 1 / scale is to be a number too.
+  using Limits = std::numeric_limits<float>;
+  auto isScale = [](double x) {
+    return x >= Limits::min() && x <= Limits::max();
+  };
   if (scaling.fixed && !isScale(*scaling.fixed))
     return emitError(loc) << "loss scale " << *scaling.fixed
-                          << " is no positive number";
+                          << " is no positive number of f32, from "
+                          << Limits::min() << " to " << Limits::max();
   if (scaling.fixed)
     return success();
   if (!isScale(scaling.initialScale) || !isScale(scaling.minScale))
     return emitError(loc) << "initial and least loss scale are "
                           << scaling.initialScale << " and " << scaling.minScale
-                          << ", expected positive numbers";
+                          << ", expected positive numbers of f32, from "
+                          << Limits::min() << " to " << Limits::max();
   if (scaling.minScale > scaling.initialScale)
     return emitError(loc) << "least loss scale " << scaling.minScale
                           << " is greater than the initial one, "
@@ -109,7 +148,8 @@ LogicalResult mlir::train::verifyOptions(Location loc,
                                          const TrainStepOptions &options) {
   if (failed(verifyOptimizer(loc, options)) ||
       failed(verifyClipping(loc, options)) ||
-      failed(verifyGroups(loc, options.groups)))
+      failed(verifyGroups(loc, options.groups)) ||
+      failed(verifyRanges(loc, options)))
     return failure();
   if (options.lossScaling && failed(verifyScaling(loc, *options.lossScaling)))
     return failure();
@@ -132,9 +172,13 @@ FailureOr<ScheduleAttr>
 mlir::train::getSchedule(Location loc, const LearningRateSchedule &schedule) {
   Builder builder(loc.getContext());
   SmallVector<NamedAttribute> numbers;
-  for (const auto &[name, value] : schedule.numbers)
+  for (const auto &[name, value] : schedule.numbers) {
+    if (failed(
+            verifyRange(loc, "schedule " + schedule.kind + ": " + name, value)))
+      return failure();
     numbers.push_back(
         builder.getNamedAttr(name, builder.getF64FloatAttr(value)));
+  }
   auto attr = ScheduleAttr::getChecked(
       [&] { return emitError(loc); }, loc.getContext(),
       StringRef(schedule.kind), builder.getDictionaryAttr(numbers));

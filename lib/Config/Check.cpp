@@ -52,8 +52,9 @@ static std::optional<int64_t> wholeNumber(const ConfigValue &value) {
     return std::nullopt;
   if (!StringRef(value.text).getAsInteger(10, exact))
     return exact;
-  if (value.number != std::floor(value.number) ||
-      std::fabs(value.number) >= 9.2e18)
+  // The comparisons are false for NaN.
+  if (!(value.number == std::floor(value.number) &&
+        std::fabs(value.number) < 9.2e18))
     return std::nullopt;
   return int64_t(value.number);
 }
@@ -77,6 +78,9 @@ static std::string canonicalDtype(StringRef name) {
 }
 
 static bool hasType(const ConfigKey &key, const ConfigValue &value) {
+  if (key.infinite && value.kind == Kind::Number && value.number > 0 &&
+      std::isinf(value.number))
+    return true;
   switch (key.type) {
   case ConfigType::Bool:
     return value.kind == Kind::Bool;
@@ -106,6 +110,16 @@ static bool hasType(const ConfigKey &key, const ConfigValue &value) {
   }
   return value.kind == Kind::Object || value.kind == Kind::List ||
          value.kind == Kind::Bool;
+}
+
+/// The upper end of a range whose expectation does not name it.
+static std::string boundHint(const ConfigKey &key, const ConfigValue &value) {
+  bool over = value.kind == Kind::Number && value.number > key.max;
+  for (const ConfigValue &item : value.items)
+    over |= item.kind == Kind::Number && item.number > key.max;
+  if (!over || key.max < 1e9)
+    return "";
+  return " and at most " + showNumber(key.max);
 }
 
 /// Numbers and truth values in quotes.
@@ -259,7 +273,8 @@ void ConfigReader::readKey(StringRef section, StringRef name,
   if (!typed)
     return add(ConfigVerdict::Refused,
                "found " + value.print() + "; expected " +
-                   keys::expectation(*key) + quotesHint(*key, value));
+                   keys::expectation(*key) + boundHint(*key, value) +
+                   quotesHint(*key, value));
   bool isSection =
       key->type == ConfigType::Section && value.kind == Kind::Object;
   if (isSection && key->verdict != ConfigVerdict::Refused)

@@ -18,6 +18,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 
 using namespace mlir::zero;
 using llvm::StringRef;
@@ -52,6 +53,7 @@ private:
   bool parseHex(uint32_t &code);
   bool parseUnicode(std::string &result);
   bool parseNumber(ConfigValue &value);
+  bool parseNonFinite(ConfigValue &value);
   bool parseWord(ConfigValue &value);
 
   StringRef text;
@@ -158,6 +160,8 @@ bool Parser::parseValue(ConfigValue &value, int depth) {
     value.kind = Kind::Text;
     return parseText(value.text);
   }
+  if (parseNonFinite(value))
+    return true;
   if (c == '-' || llvm::isDigit(c))
     return parseNumber(value);
   return parseWord(value);
@@ -301,6 +305,27 @@ bool Parser::parseNumber(ConfigValue &value) {
     return failAt(begin,
                   "the number " + digits.take_front(30) + " is out of range");
   return true;
+}
+
+/// What Python's json writes, and DeepSpeed reads, for numbers that JSON has
+/// not. Without a match nothing fails.
+bool Parser::parseNonFinite(ConfigValue &value) {
+  double infinity = std::numeric_limits<double>::infinity();
+  for (auto [word, number] :
+       {std::pair<StringRef, double>{"Infinity", infinity},
+        {"-Infinity", -infinity},
+        {"NaN", std::nan("")}}) {
+    StringRef rest = text.substr(at);
+    if (!rest.consume_front(word) ||
+        (!rest.empty() && (llvm::isAlnum(rest.front()) || rest.front() == '_')))
+      continue;
+    value.kind = Kind::Number;
+    value.number = number;
+    value.text = word.str();
+    at += word.size();
+    return true;
+  }
+  return false;
 }
 
 bool Parser::parseWord(ConfigValue &value) {

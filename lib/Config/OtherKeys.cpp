@@ -23,7 +23,10 @@ static constexpr const char *remat = "what is recomputed is --remat's choice";
 
 static constexpr ConfigKey table[] = {
     // Logs.
-    used("steps_per_print", Type::Integer, "10", "--log-every").range(0, 1e15),
+    used("steps_per_print", Type::Integer, "10",
+         "--log-every; Infinity, as Accelerate writes it, is never")
+        .range(0, 1e15)
+        .orInfinity(),
     noEffect("wall_clock_breakdown", Type::Bool, "false",
              "--trace and --report time every command of the last step"),
     noEffect("memory_breakdown", Type::Bool, "false",
@@ -106,6 +109,7 @@ static constexpr ConfigKey table[] = {
     noEffect("compile", Type::Section, "null", plan),
     noEffect("compile.deepcompile", Type::Bool, "false", plan),
     noEffect("compile.enabled", Type::Bool, "false", plan),
+    noEffect("compile.disable", Type::Bool, "false", plan),
     noEffect("compile.backend", Type::Text, "\"inductor\"", plan),
     noEffect("compile.kwargs", Type::Open, "{}", plan),
     noEffect("compile.free_activation", Type::Bool, "false",

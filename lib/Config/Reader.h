@@ -1,5 +1,4 @@
-//===- Reader.h - Reads a config ----------------------------------*- C++
-//-*-===//
+//===- Reader.h - Reads a config --------------------------------*- C++ -*-===//
 //
 // Part of the zero-opt project, under the Apache License v2.0 with LLVM
 // Exceptions.
@@ -21,8 +20,6 @@
 
 namespace mlir::zero {
 
-/// As short as it can be without losing a bit.
-std::string showNumber(double value);
 inline std::string show(double value) { return showNumber(value); }
 inline std::string show(int64_t value) { return std::to_string(value); }
 inline std::string show(const std::string &value) { return value; }
@@ -108,6 +105,7 @@ private:
   void resolveSchedule();
   void resolveScheduleNumbers(ScheduleSetting &schedule);
   void resolveRates(ScheduleSetting &schedule);
+  void putRate(ScheduleSetting &schedule, double rate);
   void resolveCycleMomentum(ScheduleSetting &schedule);
 
   const RunSettings flags;

@@ -240,8 +240,11 @@ void ConfigReader::resolveLog(StringRef section, StringRef kind) {
 }
 
 void ConfigReader::resolveLogs() {
-  takeKey("steps_per_print", settings.logEvery, integer("steps_per_print"),
-          "--log-every", std::optional<int64_t>(10));
+  std::optional<int64_t> every = integer("steps_per_print");
+  if (number("steps_per_print") && !every) // Infinity
+    every = 0;
+  takeKey("steps_per_print", settings.logEvery, every, "--log-every",
+          std::optional<int64_t>(10));
   resolveLog("tensorboard", "tensorboard");
   resolveLog("csv_monitor", "csv");
 }

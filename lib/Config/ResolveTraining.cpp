@@ -128,6 +128,28 @@ static StringRef whyNot(StringRef name) {
 static constexpr StringRef kSchedules[] = {
     "WarmupLR", "WarmupDecayLR", "WarmupCosineLR", "LRRangeTest", "OneCycle"};
 
+StringRef mlir::zero::baseRateName(StringRef kind) {
+  return llvm::StringSwitch<StringRef>(kind)
+      .Cases({"WarmupLR", "WarmupDecayLR"}, "warmup_max_lr")
+      .Case("LRRangeTest", "lr_range_test_min_lr")
+      .Case("OneCycle", "cycle_max_lr")
+      .Default("lr");
+}
+
+std::optional<double> mlir::zero::baseRate(const ScheduleSetting &schedule) {
+  auto numberOf = [&](StringRef name) -> std::optional<double> {
+    auto found = schedule.numbers.find(name.str());
+    if (found == schedule.numbers.end())
+      return std::nullopt;
+    return found->second;
+  };
+  if (std::optional<double> own = numberOf(baseRateName(schedule.kind)))
+    return own;
+  if (schedule.kind == "WarmupDecayLR" || schedule.kind == "LRRangeTest")
+    return 1e-3;
+  return schedule.kind == "WarmupLR" ? numberOf("lr") : std::nullopt;
+}
+
 /// Which optimizer and scheduler the file asks for: parameters depend on it.
 void ConfigReader::findKinds(const ConfigValue &file) {
   auto typeOf = [&](StringRef section) -> const ConfigValue * {
@@ -281,7 +303,13 @@ void ConfigReader::resolveScheduleNumbers(ScheduleSetting &schedule) {
     std::string own = name.str();
     auto flag = given.find(own);
     bool needed = !*key.defaultValue;
-    if (std::optional<double> found = number(path))
+    if (flag != given.end() && value(path) && !isAuto(path) &&
+        number(path) != flag->second) {
+      schedule.numbers[own] = flag->second;
+      sayAndNote(path, Verdict::NoEffect,
+                 own + "=" + showNumber(flag->second) +
+                     " of --lr-schedule goes before it");
+    } else if (std::optional<double> found = number(path))
       schedule.numbers[own] = *found;
     else if (std::optional<bool> truth = boolean(path))
       schedule.numbers[own] = *truth;
@@ -320,6 +348,26 @@ void ConfigReader::resolveRates(ScheduleSetting &schedule) {
   schedule.numbers["lr"] = rate;
   if (isAuto(key))
     schedule.numbers["warmup_max_lr"] = rate;
+  if (flags.learningRate)
+    putRate(schedule, rate);
+}
+
+/// --lr goes before a rate of the schedule's own.
+void ConfigReader::putRate(ScheduleSetting &schedule, double rate) {
+  std::string name = baseRateName(schedule.kind).str();
+  if (baseRate(schedule) == rate)
+    return;
+  std::string key = "scheduler.params." + name;
+  // A cycle has two rates; one of them alone makes no sense.
+  if (schedule.kind == "OneCycle")
+    return note(key, "the rates of the cycle hold, --lr " + showNumber(rate) +
+                         " has no effect");
+  schedule.numbers[name] = rate;
+  if (value(key) && !isAuto(key))
+    return sayAndNote(key, Verdict::NoEffect,
+                      "--lr " + showNumber(rate) + " goes before it");
+  say(key, Verdict::Used,
+      (value(key) ? "--lr " : "absent: --lr ") + showNumber(rate));
 }
 
 /// Moves the numbers of momentum into a schedule of its own.

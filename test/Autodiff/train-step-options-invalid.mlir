@@ -19,13 +19,23 @@
 // RUN: not zero-opt %s -train-step='optimizer=adam momentum-schedule=OneCycle:cycle_min_mom=1' 2>&1 | FileCheck %s --check-prefix=MOMENTUM-KIND
 // RUN: not zero-opt %s -train-step='precision=fp8' 2>&1 | FileCheck %s --check-prefix=PRECISION
 // RUN: not zero-opt %s -train-step='reduce-type=int8' 2>&1 | FileCheck %s --check-prefix=REDUCE
+// RUN: not zero-opt %s -train-step='loss-scale=1e39' 2>&1 | FileCheck %s --check-prefix=FIXED-RANGE
+// RUN: not zero-opt %s -train-step='weight-decay=1e39' 2>&1 | FileCheck %s --check-prefix=DECAY-RANGE
+// RUN: not zero-opt %s -train-step='clip-value=1e39' 2>&1 | FileCheck %s --check-prefix=VALUE-RANGE
+// RUN: not zero-opt %s -train-step='groups=w:lr-factor=1e39' 2>&1 | FileCheck %s --check-prefix=FACTOR-RANGE
+// RUN: not zero-opt %s -train-step='schedule=constant:lr=1e39' 2>&1 | FileCheck %s --check-prefix=SCHEDULE-RANGE
 
+// FIXED-RANGE: error: loss scale 1.000000e+39 is no positive number of f32, from 1.175494e-38 to 3.402823e+38
+// DECAY-RANGE: error: weight decay 1.000000e+39 is outside the range of f32, which ends at 3.402823e+38
+// VALUE-RANGE: error: gradient clipping by value 1.000000e+39 is outside the range of f32
+// FACTOR-RANGE: error: learning-rate factor of a group 1.000000e+39 is outside the range of f32
+// SCHEDULE-RANGE: error: schedule constant: lr 1.000000e+39 is outside the range of f32
 // NORM: error: gradients cannot be clipped to norm -1.000000e+00, expected a positive number
 // VALUE: error: gradients cannot be clipped to value {{.*}}, expected a positive number
 // BOTH: error: gradients are clipped either to norm 1.000000e+00 or to value 5.000000e-01, not both
 // FIXED: error: loss scale 0.000000e+00 is no positive number
 // NUMBER: error: "big" is not a number
-// INITIAL: error: initial and least loss scale are 0.000000e+00 and 1.000000e+00, expected positive numbers
+// INITIAL: error: initial and least loss scale are 0.000000e+00 and 1.000000e+00, expected positive numbers of f32, from 1.175494e-38
 // LEAST: error: least loss scale 1.600000e+01 is greater than the initial one, 8.000000e+00
 // WINDOW: error: window and hysteresis of the loss scale are 0 and 2, expected at least 1
 // FACTOR: error: group w has learning-rate factor -1.000000e+00, expected a number that is not negative

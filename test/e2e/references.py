@@ -238,9 +238,12 @@ def rates(trainer, made):
     else:
         numbers = ",".join(f"{k}={text.get(v, v) if isinstance(v, bool) else v}" for k, v in made["params"].items())
         schedule = ["--lr-schedule", made["schedule"] + (":" + numbers if numbers else "")]
+    # These schedules may have a rate of their own, which --lr would contradict.
+    own = {"warmup_max_lr", "lr_range_test_min_lr", "cycle_max_lr"} & set(made["params"])
     metrics = trainer.folder / f"rates-{made['name'].replace(' ', '-')}.jsonl"
     trainer.tools.ok("zero-run", m.folder / "ts_train.onnx", "--loss", "cross-entropy", "--optimizer", "adamw",
-                     "--lr", made["lr"], *schedule, "--dim", "batch=1", "--batch", 1, "--ranks", 2, "--zero-stage", 2,
+                     *([] if own else ["--lr", made["lr"]]), *schedule,
+                     "--dim", "batch=1", "--batch", 1, "--ranks", 2, "--zero-stage", 2,
                      "--data", m.folder / "data.safetensors", "--steps", len(made["rates"]), "--metrics", metrics,
                      "--log-every", 0)
     got = [json.loads(line)["lr"] for line in metrics.read_text().splitlines()]

@@ -213,7 +213,7 @@ void Checkpointing::State::refuseForeign() {
 void Checkpointing::State::load() {
   zrt::Checkpoint checkpoint = zrt::Checkpoint::open(options.resume);
   const zrt::RunFacts &facts = checkpoint.facts();
-  start = {facts.step, facts.samples};
+  start = {facts.step, facts.samples, /*resumed=*/true};
   restore(checkpoint, program, session, note);
   if (seed && facts.seed && *seed != *facts.seed)
     note("--seed " + std::to_string(*seed) + " takes the place of the saved " +

@@ -59,6 +59,8 @@ struct ResumePoint {
   /// batch and accumulation of the saved run that is the sample of a run which
   /// never stopped.
   int64_t firstSample = 0;
+  /// The state is that of a checkpoint.
+  bool resumed = false;
 };
 
 class Checkpointing {

@@ -12,6 +12,8 @@
 
 #include "ConfigFile.h"
 
+#include "Flags.h"
+
 #include "zero/Config/StepOptions.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -43,6 +45,29 @@ settingOf(const std::optional<ScheduleFlag> &flag) {
   if (!flag)
     return std::nullopt;
   return ScheduleSetting{flag->kind, flag->numbers};
+}
+
+void zero_tools::resolveRates(RunOptions &options) {
+  if (!options.lrSchedule)
+    return;
+  auto &[kind, numbers] = *options.lrSchedule;
+  std::string base = mlir::zero::baseRateName(kind).str();
+  if (numbers.count("lr") && !options.given.count("--lr")) {
+    options.learningRate = numbers["lr"];
+    options.given.insert("--lr");
+  }
+  if (!options.given.count("--lr"))
+    return;
+  for (const std::string &name : {std::string("lr"), base}) {
+    auto own = numbers.find(name);
+    if (own != numbers.end() && own->second != options.learningRate)
+      throw FlagError(
+          "--lr " + mlir::zero::showNumber(options.learningRate) + " and " +
+          name + "=" + mlir::zero::showNumber(own->second) +
+          " of --lr-schedule " + kind + " are two learning rates; give one");
+  }
+  if (kind != "OneCycle") // whose two rates go together
+    numbers[base] = options.learningRate;
 }
 
 /// What is computed.
@@ -147,12 +172,24 @@ static void applyRun(const RunSettings &settings, RunOptions &options) {
 static ConfigResult readConfig(const RunOptions &options) {
   ConfigQuestion question;
   question.flags = settingsOf(options);
-  question.complete = !options.model.empty();
+  question.anyRanks = options.model.empty();
   llvm::Expected<ConfigResult> result =
       mlir::zero::readDeepSpeedConfigFile(options.config, question);
   if (!result)
     throw std::runtime_error(llvm::toString(result.takeError()));
   return std::move(*result);
+}
+
+static bool madeAlready(const RunOptions &options) {
+  return !options.model.empty() &&
+         (options.kind == ModelKind::Plan || options.loss.empty());
+}
+
+static void apply(const RunSettings &settings, RunOptions &options) {
+  applyRun(settings, options);
+  if (!madeAlready(options))
+    applyStep(settings, options);
+  checkRunOptions(options);
 }
 
 void zero_tools::applyConfig(
@@ -167,15 +204,12 @@ void zero_tools::applyConfig(
                                    " more; see --explain-config)"));
   for (const std::string &line : result.notes)
     note(options.config + ": " + line);
-  applyRun(result.settings, options);
-  if (options.kind != ModelKind::Plan && !options.loss.empty())
-    applyStep(result.settings, options);
-  else
+  if (madeAlready(options))
     note(options.config + ": what a step computes is decided in " +
          options.model +
          ": optimizer, schedule, precision and clipping of "
          "the config have no effect");
-  checkRunOptions(options);
+  apply(result.settings, options);
 }
 
 bool zero_tools::explainConfig(const RunOptions &options) {
@@ -185,5 +219,9 @@ bool zero_tools::explainConfig(const RunOptions &options) {
   }
   ConfigResult result = readConfig(options);
   mlir::zero::printConfigResult(llvm::outs(), result, options.config);
-  return result.refusals().empty();
+  if (!result.refusals().empty())
+    return false;
+  RunOptions run = options;
+  apply(result.settings, run);
+  return true;
 }

@@ -24,6 +24,10 @@ namespace zero_tools {
 /// What the options say, before or after a config.
 mlir::zero::RunSettings settingsOf(const RunOptions &options);
 
+/// Makes --lr and the rate of --lr-schedule one. Throws FlagError where they
+/// differ.
+void resolveRates(RunOptions &options);
+
 /// Sets what the config says and the command line does not. Gives `note` a
 /// line for each thing that is not as one might think. Throws
 /// std::runtime_error with one line where a key is refused.
@@ -31,7 +35,8 @@ void applyConfig(RunOptions &options,
                  const std::function<void(const std::string &)> &note);
 
 /// Prints what becomes of each key of the config, or, without one, the table of
-/// all keys. False where a key is refused.
+/// all keys. False where a key is refused; throws std::runtime_error where the
+/// flags and the config do not go together.
 bool explainConfig(const RunOptions &options);
 
 } // namespace zero_tools

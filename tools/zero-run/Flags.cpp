@@ -72,11 +72,26 @@ void Flags::number(const std::string &name, std::optional<double> *value,
                    double min, const std::string &argument,
                    const std::string &help) {
   add(name, argument, help).set = [=](const std::string &text) {
-    *value = parseAll<double>(text);
-    if (!*value || !std::isfinite(**value) || **value < min)
-      throw FlagError(name + " '" + text + "': expected a number of at least " +
-                      std::to_string(int64_t(min)));
+    *value = parseF32(name, text, min);
   };
+}
+
+double zero_tools::parseF32(const std::string &where, const std::string &text,
+                            double min) {
+  double value = 0;
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value);
+  bool isNumber = end == text.data() + text.size() && !text.empty() &&
+                  error != std::errc::invalid_argument && text[0] != '-' &&
+                  (error != std::errc() || std::isfinite(value));
+  if (!isNumber || (error == std::errc() && value < min))
+    throw FlagError(where + " '" + text + "': expected a number of at least " +
+                    std::to_string(int64_t(min)));
+  if (error != std::errc() || !std::isfinite(float(value)) ||
+      (value != 0 && float(value) == 0))
+    throw FlagError(where + " '" + text +
+                    "' is outside the range of f32, 1.4e-45 to 3.4e38");
+  return value;
 }
 
 void Flags::toggle(const std::string &name, bool *value,

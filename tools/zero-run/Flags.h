@@ -43,7 +43,7 @@ public:
   void integer(const std::string &name, std::optional<int64_t> *value,
                int64_t min, int64_t max, const std::string &argument,
                const std::string &help);
-  /// A finite number of at least `min`.
+  /// A number of at least `min` that f32 can hold.
   void number(const std::string &name, std::optional<double> *value, double min,
               const std::string &argument, const std::string &help);
   void toggle(const std::string &name, bool *value, const std::string &help);
@@ -74,6 +74,11 @@ private:
   std::string usage;
   std::vector<Flag> flags;
 };
+
+/// The number of `text`, at least `min` and in the range of f32, which it is
+/// computed in; throws FlagError with `where` in front.
+double parseF32(const std::string &where, const std::string &text,
+                double min = 0);
 
 /// Splits `a,b` into exactly two numbers; throws FlagError naming `flag`.
 std::pair<double, double> parsePair(const std::string &flag,

@@ -15,7 +15,6 @@
 #include "Flags.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 
 using namespace zero_tools;
@@ -172,8 +171,9 @@ static void addRunFlags(Flags &flags, RunOptions &options, RawOptions &raw) {
   flags.text("--data", &options.data, "D", "the samples");
   flags.integer("--steps", &options.steps, 0, INT64_MAX, "K",
                 "number of steps (default: once through the data)");
-  flags.integer("--batch", &options.batch, 1, INT64_MAX, "B",
-                "samples per rank and step; what the model is made for");
+  flags.integer(
+      "--batch", &options.batch, 1, INT64_MAX, "B",
+      "samples of a micro-batch of a rank; what the model is made for");
   flags.number("--lr", &raw.learningRate, 0, "LR",
                "learning rate (default 0.001)");
   flags.text("--weights", &options.weights, "W",
@@ -277,15 +277,6 @@ static void checkName(const std::string &flag, const std::string &value,
   throw FlagError(flag + " '" + value + "': expected " + listed(names));
 }
 
-/// The text's number; throws FlagError with `where` in front.
-static double parseNumber(const std::string &where, const std::string &text) {
-  char *end = nullptr;
-  double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end || !std::isfinite(value) || value < 0)
-    throw FlagError(where + " '" + text + "': expected a number of at least 0");
-  return value;
-}
-
 /// `k=v,k=v`, each key once.
 static std::map<std::string, std::string> parsePairs(const std::string &flag,
                                                      const std::string &text,
@@ -320,7 +311,7 @@ static double parseScheduleNumber(const std::string &flag,
     if (word != known->second.end())
       return word->second;
   }
-  return parseNumber(flag + ": " + key, text);
+  return parseF32(flag + ": " + key, text);
 }
 
 static ScheduleFlag parseSchedule(const std::string &text) {
@@ -345,7 +336,7 @@ static GroupFlag parseGroup(const std::string &text) {
   group.pattern = text.substr(0, colon);
   for (const auto &[key, value] :
        parsePairs("--group", text, text.substr(colon + 1))) {
-    double number = parseNumber("--group '" + text + "': " + key, value);
+    double number = parseF32("--group '" + text + "': " + key, value);
     if (key == "lr")
       group.learningRate = number;
     else if (key == "weight-decay")
@@ -383,7 +374,7 @@ static void parseStepTexts(RunOptions &options, const RawOptions &raw) {
   if (raw.lossScale == "dynamic")
     options.lossScale.scale = 0;
   else if (!raw.lossScale.empty())
-    options.lossScale.scale = parseNumber("--loss-scale", raw.lossScale);
+    options.lossScale.scale = parseF32("--loss-scale", raw.lossScale);
   options.logEvery = raw.logEvery.value_or(options.logEvery);
   if (!raw.lrSchedule.empty())
     options.lrSchedule = parseSchedule(raw.lrSchedule);

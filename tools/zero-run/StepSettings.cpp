@@ -17,24 +17,56 @@
 #include "zero/Config/StepOptions.h"
 #include "zero/Cost/Machine.h"
 
+#include <cmath>
 #include <stdexcept>
 
 using namespace zero_tools;
 using mlir::train::ParameterGroup;
 using mlir::train::TrainStepOptions;
 
+namespace {
+/// The learning rate that those of groups are multiples of.
+struct Base {
+  std::string name;
+  double rate;
+};
+} // namespace
+
+static Base baseOf(const RunOptions &options, const TrainStepOptions &step) {
+  if (!step.schedule)
+    return {"--lr", options.learningRate};
+  mlir::zero::ScheduleSetting schedule{step.schedule->kind,
+                                       step.schedule->numbers};
+  // Without a rate the schedule is refused when the step is made.
+  return {mlir::zero::baseRateName(schedule.kind).str() + " of the schedule " +
+              schedule.kind,
+          mlir::zero::baseRate(schedule).value_or(options.learningRate)};
+}
+
+/// What a group's rate is when the others' is `base`.
+static double factorOf(const GroupFlag &flag, const Base &base) {
+  double rate = *flag.learningRate;
+  if (rate == base.rate)
+    return 1;
+  double factor = rate / base.rate;
+  if (base.rate == 0 || !std::isfinite(float(factor)))
+    throw std::runtime_error("--group '" + flag.pattern + "': its rate " +
+                             mlir::zero::showNumber(rate) +
+                             " cannot be a multiple of " + base.name +
+                             ", which is " + mlir::zero::showNumber(base.rate));
+  return factor;
+}
+
 /// The groups of --group in their order, then that of --no-decay.
-static std::vector<ParameterGroup> groupsOf(const RunOptions &options) {
+static std::vector<ParameterGroup> groupsOf(const RunOptions &options,
+                                            const Base &base) {
   std::vector<ParameterGroup> groups;
   for (const GroupFlag &flag : options.groups) {
     ParameterGroup &group = groups.emplace_back();
     group.patterns = {flag.pattern};
     group.weightDecay = flag.weightDecay;
-    if (flag.learningRate && options.learningRate == 0)
-      throw std::runtime_error("--group '" + flag.pattern +
-                               "': its rate is a multiple of --lr, which is 0");
     if (flag.learningRate)
-      group.learningRateFactor = *flag.learningRate / options.learningRate;
+      group.learningRateFactor = factorOf(flag, base);
   }
   if (!options.noDecay.empty()) {
     ParameterGroup &group = groups.emplace_back();
@@ -48,7 +80,7 @@ TrainStepOptions zero_tools::trainStepOptions(const RunOptions &options) {
   TrainStepOptions step;
   step.loss = options.loss;
   mlir::zero::setStepOptions(settingsOf(options), step);
-  step.groups = groupsOf(options);
+  step.groups = groupsOf(options, baseOf(options, step));
   return step;
 }
 

@@ -47,6 +47,7 @@ Training::Training(const RunOptions &options, const zrt::Program &program,
   mismatch(options.stage, info.stage, "--zero-stage", "ZeRO stage");
   mismatch(options.batch, info.samples_per_rank, "--batch",
            "a batch per rank of");
+  warnOfRate();
   openData();
   checkOutputPaths();
   zrt_session_options sessionOptions = {};
@@ -54,6 +55,18 @@ Training::Training(const RunOptions &options, const zrt::Program &program,
   sessionOptions.check_finite = options.checkFinite;
   require(session.create(program, &sessionOptions));
   openCheckpoints();
+}
+
+/// A step that was made earlier may have a schedule, and then no rate to set.
+void Training::warnOfRate() const {
+  bool made = options.kind == ModelKind::Plan || options.loss.empty();
+  if (!made || !options.given.count("--lr"))
+    return;
+  for (uint32_t i = 0; i < info.num_inputs; ++i)
+    if (program.input(i).role == ZRT_INPUT_LEARNING_RATE)
+      return;
+  warn(options.model + ": --lr has no effect: the step has a schedule, or "
+                       "nothing to train");
 }
 
 static zrt::InputSpec specOf(const zrt_input_info &input) {

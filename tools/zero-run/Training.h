@@ -68,6 +68,7 @@ public:
 
 private:
   void openData();
+  void warnOfRate() const;
   void checkOutputPaths() const;
   void setInitialValues();
   bool setFrom(uint32_t index, zrt::TensorFile &file, const std::string &name);
@@ -82,6 +83,7 @@ private:
   void setInputs(int64_t step, int64_t micro);
   void runStep(int64_t step);
   void show(int64_t step);
+  std::string nothingToDo() const;
   void printSummary() const;
 
   // What a step says, in TrainingMetrics.cpp.

@@ -52,11 +52,17 @@ void Training::openCheckpoints() {
 void Training::run() {
   setInitialValues();
   ResumePoint at = checkpoints->resume();
+  // A job that is started again has the command line of its first start.
+  if (at.resumed && !options.weights.empty())
+    printMessage("note", "--weights has no effect: all weights are those of "
+                         "the checkpoint");
   startStep = at.step;
   startSample = at.firstSample;
   numSteps = options.steps.value_or(
       stepsOnce(startStep, startSample, data->samples(),
                 info.samples_per_rank * int64_t(info.ranks) * microBatches));
+  if (at.resumed && numSteps <= startStep)
+    printMessage("note", nothingToDo());
   openLogs(startStep, startSample);
   progress.begin(startStep, numSteps);
   for (int64_t step = startStep; step < numSteps; ++step) {
@@ -68,6 +74,17 @@ void Training::run() {
   checkpoints->finish();
   progress.clear();
   printSummary();
+}
+
+/// Why a run that goes on has no step.
+std::string Training::nothingToDo() const {
+  return "nothing to do: the checkpoint is after step " +
+         std::to_string(startStep) + ", " +
+         (options.steps
+              ? "and --steps " + std::to_string(*options.steps) +
+                    " ends no later"
+              : std::string("and no step is left in the data; --steps K goes "
+                            "through it again"));
 }
 
 void Training::openLogs(int64_t resumedAt, int64_t samplesAtResume) {
@@ -158,8 +175,9 @@ void Training::show(int64_t step) {
 
 void Training::printSummary() const {
   int64_t steps = current.step ? current.step - startStep : 0;
-  std::printf("%lld steps on %u ranks, ZeRO stage %u",
-              static_cast<long long>(steps), info.ranks, info.stage);
+  std::printf("%lld %s on %u %s, ZeRO stage %u", static_cast<long long>(steps),
+              steps == 1 ? "step" : "steps", info.ranks,
+              info.ranks == 1 ? "rank" : "ranks", info.stage);
   if (steps)
     std::printf(": loss %.6g to %.6g, %.4g ms a step", firstLoss, current.loss,
                 totalMs / double(steps));

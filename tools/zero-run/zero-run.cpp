@@ -232,6 +232,7 @@ int main(int argc, char **argv) {
     std::optional<RunOptions> options = parseRunOptions(argc, argv);
     if (!options)
       return 0;
+    resolveRates(*options);
     if (options->explainConfig)
       return explainConfig(*options) ? 0 : 1;
     if (!options->config.empty())

@@ -35,11 +35,23 @@ namespace mlir::zero {
 // Settings
 //===----------------------------------------------------------------------===//
 
+/// As short as it can be without losing a bit.
+std::string showNumber(double value);
+
 /// A learning-rate (or momentum) schedule: its numbers by DeepSpeed's names.
 struct ScheduleSetting {
   std::string kind;
   std::map<std::string, double> numbers;
 };
+
+/// The number of a schedule that is its learning rate where nothing is scaled:
+/// its maximum after a warm-up, in the middle of a cycle, or where a range
+/// starts; mostly "lr".
+llvm::StringRef baseRateName(llvm::StringRef kind);
+
+/// That rate, by DeepSpeed's defaults where the numbers do not say it; absent
+/// where they have to.
+std::optional<double> baseRate(const ScheduleSetting &schedule);
 
 /// What a config or the flags of a tool say; absent: not said. The member's
 /// flag of zero-run stands beside it.
@@ -129,6 +141,8 @@ struct ConfigKey {
   bool switched = false;
   /// Optimizers or schedulers that have this parameter, with | between them.
   const char *kinds = "";
+  /// Of numbers: Infinity is one of them.
+  bool infinite = false;
 
   constexpr ConfigKey named(const char *names) const;
   constexpr ConfigKey range(double low, double high) const;
@@ -136,6 +150,7 @@ struct ConfigKey {
   constexpr ConfigKey unless(const char *values) const;
   constexpr ConfigKey withSwitch() const;
   constexpr ConfigKey of(const char *names) const;
+  constexpr ConfigKey orInfinity() const;
 };
 
 /// All keys, section by section.
@@ -230,6 +245,11 @@ constexpr ConfigKey ConfigKey::withSwitch() const {
 constexpr ConfigKey ConfigKey::of(const char *names) const {
   ConfigKey copy = *this;
   copy.kinds = names;
+  return copy;
+}
+constexpr ConfigKey ConfigKey::orInfinity() const {
+  ConfigKey copy = *this;
+  copy.infinite = true;
   return copy;
 }
 

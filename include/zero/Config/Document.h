@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// JSON with comments (`//`, `/* */`, `#`) and trailing commas. Keeps the order
-// of members, how numbers were written and where everything stands, which
+// JSON with comments (`//`, `/* */`, `#`), trailing commas and the numbers
+// Infinity, -Infinity and NaN, which Python's json has. Keeps the order of
+// members, how numbers were written and where everything stands, which
 // llvm::json does not, and refuses a key that stands twice. Uses only LLVM's
 // Support library.
 //

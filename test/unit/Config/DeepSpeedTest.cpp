@@ -265,6 +265,44 @@ TEST(DeepSpeed, NumbersAsPeopleWriteThem) {
   EXPECT_EQ(result.settings.batch, 16);
 }
 
+/// What json.dumps makes of infinities and NaN.
+TEST(DeepSpeed, NumbersThatJsonHasNot) {
+  ConfigResult never = read("{'steps_per_print': Infinity}");
+  EXPECT_EQ(never.settings.logEvery, 0);
+  EXPECT_EQ(fate(never, "steps_per_print"), "used: --log-every 0");
+  const std::pair<const char *, const char *> cases[] = {
+      {"{'steps_per_print': -Infinity}",
+       "steps_per_print: found -Infinity; expected a whole number of at least "
+       "0"},
+      {"{'steps_per_print': NaN}",
+       "steps_per_print: found NaN; expected a whole number of at least 0"},
+      {"{'gradient_clipping': Infinity}",
+       "gradient_clipping: found Infinity; expected a number of at least 0 and "
+       "at most 1e+12"},
+      {"{'gradient_clipping': NaN}",
+       "gradient_clipping: found NaN; expected a number of at least 0"},
+      {"{'zero_optimization': {'reduce_bucket_size': Infinity}}",
+       "zero_optimization.reduce_bucket_size: found Infinity; expected a whole "
+       "number of at least 0 and at most 9.3e+18"},
+      {"{'fp16': {'enabled': true, 'loss_scale': 1e39}}",
+       "fp16.loss_scale: found 1e39; expected a number of at least 0 and at "
+       "most 1e+38"},
+      {"{'optimizer': {'type': 'Adam', 'params': {'betas': [0.9, NaN]}}}",
+       "optimizer.params.betas: found [0.9, NaN]; expected a list of two "
+       "numbers from 0 to 1"},
+  };
+  for (const auto &[text, message] : cases)
+    EXPECT_EQ(refusals(text), message);
+}
+
+TEST(DeepSpeed, CompileAsPyTorchHasIt) {
+  ConfigResult result = read("{'compile': {'disable': false, 'backend': "
+                             "'inductor', 'kwargs': {}}}");
+  EXPECT_TRUE(result.refusals().empty());
+  EXPECT_EQ(fate(result, "compile.disable"),
+            "no effect: the whole step is compiled already");
+}
+
 TEST(DeepSpeed, TwoNamesOfOneKey) {
   EXPECT_EQ(refusals("{'zero_optimization': {'prefetch_bucket_size': 1, "
                      "'stage3_prefetch_bucket_size': 1}}"),
@@ -726,6 +764,61 @@ TEST(Schedule, FlagsGoBefore) {
       hasNote(result, "scheduler.type: --lr-schedule cosine goes before it"));
   EXPECT_EQ(fate(result, "scheduler.params.warmup_min_lr"),
             "no effect: --lr-schedule goes before it");
+}
+
+/// --lr goes before the optimizer's rate and the schedule's own.
+TEST(Schedule, TheRateOfTheFlag) {
+  ConfigQuestion question;
+  question.flags.learningRate = 0.1;
+  auto scheduler = [](const std::string &type, const std::string &params) {
+    return "{'optimizer': {'type': 'Adam', 'params': {'lr': 3e-5}}, "
+           "'scheduler': {'type': '" +
+           type + "', 'params': {" + params + "}}}";
+  };
+  std::string warmup = scheduler("WarmupLR", "'warmup_max_lr': 3e-5");
+  ConfigResult result = read(warmup, question);
+  EXPECT_EQ(baseRate(*result.settings.lrSchedule), 0.1);
+  EXPECT_TRUE(
+      hasNote(result, "optimizer.params.lr: --lr 0.1 goes before it"));
+  EXPECT_TRUE(hasNote(
+      result, "scheduler.params.warmup_max_lr: --lr 0.1 goes before it"));
+  EXPECT_EQ(baseRate(*read(warmup).settings.lrSchedule), 3e-5);
+  result = read(scheduler("WarmupDecayLR", "'total_num_steps': 9"), question);
+  EXPECT_EQ(baseRate(*result.settings.lrSchedule), 0.1);
+  EXPECT_EQ(fate(result, "scheduler.params.warmup_max_lr"),
+            "used: absent: --lr 0.1");
+  result =
+      read(scheduler("LRRangeTest", "'lr_range_test_min_lr': 1"), question);
+  EXPECT_EQ(baseRate(*result.settings.lrSchedule), 0.1);
+  result = read(scheduler("OneCycle", "'cycle_min_lr': 1, 'cycle_max_lr': 2"),
+                question);
+  EXPECT_EQ(baseRate(*result.settings.lrSchedule), 2);
+  EXPECT_TRUE(hasNote(result, "scheduler.params.cycle_max_lr: the rates of the "
+                              "cycle hold, --lr 0.1 has no effect"));
+}
+
+TEST(Schedule, NumbersOfTheFlag) {
+  ConfigQuestion question;
+  question.flags.lrSchedule =
+      ScheduleSetting{"WarmupLR", {{"warmup_num_steps", 5}}};
+  ConfigResult result =
+      read("{'scheduler': {'type': 'WarmupLR', 'params': {'warmup_num_steps': "
+           "9}}}",
+           question);
+  EXPECT_EQ(result.settings.lrSchedule->numbers.at("warmup_num_steps"), 5);
+  EXPECT_TRUE(
+      hasNote(result, "scheduler.params.warmup_num_steps: warmup_num_steps=5 "
+                      "of --lr-schedule goes before it"));
+}
+
+TEST(Schedule, BaseRates) {
+  EXPECT_EQ(baseRate({"cosine", {{"lr", 2}, {"total", 1}}}), 2);
+  EXPECT_FALSE(baseRate({"cosine", {}}));
+  EXPECT_EQ(baseRate({"WarmupLR", {{"lr", 2}}}), 2);
+  EXPECT_EQ(baseRate({"WarmupLR", {{"lr", 2}, {"warmup_max_lr", 3}}}), 3);
+  EXPECT_EQ(baseRate({"WarmupDecayLR", {{"lr", 2}}}), 1e-3);
+  EXPECT_EQ(baseRate({"LRRangeTest", {{"lr", 2}}}), 1e-3);
+  EXPECT_EQ(baseRate({"OneCycle", {{"cycle_max_lr", 4}}}), 4);
 }
 
 TEST(Schedule, CycleOfMomentum) {

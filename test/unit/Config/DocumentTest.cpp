@@ -80,7 +80,7 @@ TEST(Document, MistakesAreOneLine) {
       {"{\"a\": True}", "1:7: found 'True'; expected a value; JSON has true"},
       {"{\"a\": None}", "1:7: found 'None'; expected a value; JSON has null"},
       {"{\"a\": \x01}", "1:7: found byte 1; expected a value"},
-      {"{\"a\": NaN}", "1:7: found 'NaN'; expected a value"},
+      {"{\"a\": nan}", "1:7: found 'nan'; expected a value"},
       {"{\"a\": trueish}", "1:7: found 'trueish'; expected a value"},
       {"{\"a\": 1 \"b\": 2}", "1:9: found '\"'; expected , or }"},
       {"{\"a\": [1 2]}", "1:10: found '2'; expected , or ]"},

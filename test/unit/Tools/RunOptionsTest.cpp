@@ -254,6 +254,16 @@ TEST(RunOptions, MistakesInFlagsOfTheStep) {
        "--group 'w:rate=1': unknown 'rate', expected lr or weight-decay"},
       {{"--group", "w:lr=x"},
        "--group 'w:lr=x': lr 'x': expected a number of at least 0"},
+      {{"--group", "w:lr=1e39"},
+       "--group 'w:lr=1e39': lr '1e39' is outside the range of f32, 1.4e-45 to "
+       "3.4e38"},
+      {{"--loss-scale", "1e39"},
+       "--loss-scale '1e39' is outside the range of f32, 1.4e-45 to 3.4e38"},
+      {{"--lr-schedule", "constant:lr=1e39"},
+       "--lr-schedule 'constant:lr=1e39': lr '1e39' is outside the range of "
+       "f32, 1.4e-45 to 3.4e38"},
+      {{"--clip-value", "1e39"},
+       "--clip-value '1e39' is outside the range of f32, 1.4e-45 to 3.4e38"},
       {{"--checkpoint-every", "5"},
        "--checkpoint-every, --keep and --checkpoint-sync need --checkpoint"},
       {{"--keep", "5"},

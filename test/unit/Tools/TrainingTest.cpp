@@ -303,7 +303,7 @@ TEST_F(TrainingTest, MicroBatchesComeOneAfterTheOther) {
   // Once through the data is one step of eight samples.
   options.steps.reset();
   ASSERT_EQ(run(2), "");
-  EXPECT_NE(printed.find("1 steps on 2 ranks"), printed.npos);
+  EXPECT_NE(printed.find("1 step on 2 ranks"), printed.npos);
 }
 
 TEST_F(TrainingTest, ASkippedStepIsCountedAndShown) {
@@ -364,7 +364,7 @@ TEST_F(TrainingTest, RunsOnceThroughTheDataByDefault) {
   options.steps.reset();
   writeData({1, 2, 3, 4, 5, 6, 7});
   ASSERT_EQ(run(1), "");
-  EXPECT_NE(printed.find("3 steps on 1 ranks"), printed.npos);
+  EXPECT_NE(printed.find("3 steps on 1 rank,"), printed.npos);
 }
 
 TEST_F(TrainingTest, InitialValuesComeFromTheFileOfThePlan) {
