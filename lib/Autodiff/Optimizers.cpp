@@ -38,7 +38,7 @@ public:
                 const TrainStepOptions &options)
       : builder(builder), inputs(inputs), options(options) {}
 
-  void build(TrainedParameter parameter, const ParameterGroup *group);
+  void build(TrainedParameter parameter, const GroupValues &group);
 
   /// Where the next state symbol goes.
   void setSymbolPoint(Operation *after) { symbolPoint = after; }
@@ -47,18 +47,17 @@ private:
   zero::StateOp addState(zero::ParamOp param, StringRef suffix);
   Value readState(zero::ParamOp param, StringRef suffix);
   Value readMaster(zero::ParamOp param);
-  Value getRate(const ParameterGroup *group);
+  Value getRate(const GroupValues &group);
   Value buildRate(double factor);
-  double getDecay(const ParameterGroup *group, double otherwise) const;
+  double getDecay(const GroupValues &group, double otherwise) const;
   FloatAttr getClipValue() const {
     return options.clipValue ? builder.getF64FloatAttr(*options.clipValue)
                              : FloatAttr();
   }
 
-  Operation *buildUpdate(TrainedParameter parameter,
-                         const ParameterGroup *group);
+  Operation *buildUpdate(TrainedParameter parameter, const GroupValues &group);
   template <typename OpTy>
-  Operation *buildAdam(TrainedParameter parameter, const ParameterGroup *group);
+  Operation *buildAdam(TrainedParameter parameter, const GroupValues &group);
 
   OpBuilder &builder;
   const UpdateInputs &inputs;
@@ -105,8 +104,8 @@ Value UpdateBuilder::readMaster(zero::ParamOp param) {
 }
 
 /// The learning rate of a group.
-Value UpdateBuilder::getRate(const ParameterGroup *group) {
-  double factor = group ? group->learningRateFactor : 1.0;
+Value UpdateBuilder::getRate(const GroupValues &group) {
+  double factor = group.learningRateFactor.value_or(1.0);
   if (factor == 1.0)
     return inputs.lr;
   for (auto [known, rate] : rates)
@@ -126,16 +125,16 @@ Value UpdateBuilder::buildRate(double factor) {
   return MulOp::create(builder, loc, lr, number);
 }
 
-double UpdateBuilder::getDecay(const ParameterGroup *group,
+double UpdateBuilder::getDecay(const GroupValues &group,
                                double otherwise) const {
-  if (group && group->weightDecay)
-    return *group->weightDecay;
+  if (group.weightDecay)
+    return *group.weightDecay;
   return options.weightDecay.value_or(otherwise);
 }
 
 template <typename OpTy>
 Operation *UpdateBuilder::buildAdam(TrainedParameter parameter,
-                                    const ParameterGroup *group) {
+                                    const GroupValues &group) {
   double decay = getDecay(group, std::is_same_v<OpTy, AdamwOp> ? 0.01 : 0.0);
   Value expAvg = readState(parameter.param, "exp_avg");
   Value expAvgSq = readState(parameter.param, "exp_avg_sq");
@@ -148,7 +147,7 @@ Operation *UpdateBuilder::buildAdam(TrainedParameter parameter,
 }
 
 Operation *UpdateBuilder::buildUpdate(TrainedParameter parameter,
-                                      const ParameterGroup *group) {
+                                      const GroupValues &group) {
   if (options.optimizer == "adam")
     return buildAdam<AdamOp>(parameter, group);
   if (options.optimizer == "adamw")
@@ -166,7 +165,7 @@ Operation *UpdateBuilder::buildUpdate(TrainedParameter parameter,
 }
 
 void UpdateBuilder::build(TrainedParameter parameter,
-                          const ParameterGroup *group) {
+                          const GroupValues &group) {
   zero::ParamOp param = parameter.param;
   Location loc = param.getLoc();
   bool hasMaster = param.getLogicalType() != getUpdateType(param);
@@ -188,7 +187,7 @@ void UpdateBuilder::build(TrainedParameter parameter,
 
 void mlir::train::buildUpdates(OpBuilder &builder,
                                ArrayRef<TrainedParameter> parameters,
-                               ArrayRef<const ParameterGroup *> groups,
+                               ArrayRef<GroupValues> groups,
                                const UpdateInputs &inputs,
                                const TrainStepOptions &options) {
   if (parameters.empty())

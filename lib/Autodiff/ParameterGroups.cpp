@@ -76,22 +76,30 @@ static void warnUnmatched(Location loc, const NamePattern &pattern,
     emitWarning(loc) << "pattern " << pattern.text << " matches no parameter";
 }
 
-FailureOr<SmallVector<const ParameterGroup *>>
+/// Adds what `group` says and none before it did.
+static void add(const ParameterGroup &group, GroupValues &values) {
+  if (!values.weightDecay)
+    values.weightDecay = group.weightDecay;
+  bool saysRate = group.learningRateFactor != 1.0 || !group.weightDecay;
+  if (!values.learningRateFactor && saysRate)
+    values.learningRateFactor = group.learningRateFactor;
+}
+
+FailureOr<SmallVector<GroupValues>>
 mlir::train::matchGroups(Location loc, ModuleOp module,
                          ArrayRef<TrainedParameter> parameters,
                          ArrayRef<ParameterGroup> groups) {
   FailureOr<SmallVector<NamePattern>> patterns = compile(loc, groups);
   if (failed(patterns))
     return failure();
-  SmallVector<const ParameterGroup *> result(parameters.size(), nullptr);
+  SmallVector<GroupValues> result(parameters.size());
   for (const NamePattern &pattern : *patterns) {
     bool used = false;
-    for (auto [parameter, group] : llvm::zip_equal(parameters, result)) {
+    for (auto [parameter, values] : llvm::zip_equal(parameters, result)) {
       if (!pattern.matches(parameter.param))
         continue;
       used = true;
-      if (!group)
-        group = pattern.group;
+      add(*pattern.group, values);
     }
     if (!used)
       warnUnmatched(loc, pattern, module);

@@ -89,7 +89,8 @@ LogicalResult MicroBatchBuilder::divideSeeds() {
     return success();
   return step.emitError("@step has no train.loss_seed, by which gradients are "
                         "divided by the number of micro-batches; build it "
-                        "with train-step and micro-batches");
+                        "with train-step and micro-batches, or "
+                        "zero-import and --accumulate");
 }
 
 LogicalResult MicroBatchBuilder::collectGradients() {
@@ -265,11 +266,17 @@ LogicalResult MicroBatchBuilder::run() {
   return success();
 }
 
+/// As many as the tools take.
+static constexpr int64_t kMostMicroBatches = 1 << 20;
+
 LogicalResult mlir::train::accumulateMicroBatches(ModuleOp module,
                                                   int64_t microBatches) {
   if (microBatches < 1)
     return module.emitError()
            << "expects at least one micro-batch, got " << microBatches;
+  if (microBatches > kMostMicroBatches)
+    return module.emitError() << "expects at most " << kMostMicroBatches
+                              << " micro-batches, got " << microBatches;
   if (Attribute before = module->getAttr(zero::kMicroBatchesAttr))
     return module.emitError()
            << "accumulates over " << before << " micro-batches already";

@@ -293,7 +293,7 @@ LogicalResult StepBuilder::buildOptimizer() {
         builder, loc, scalarType(builder.getF64Type()), inputs.step, *schedule,
         /*factor=*/APFloat(1.0));
   }
-  FailureOr<SmallVector<const ParameterGroup *>> groups =
+  FailureOr<SmallVector<GroupValues>> groups =
       matchGroups(loc, module, trained, options.groups);
   if (failed(groups))
     return failure();

@@ -149,6 +149,10 @@ LogicalResult TrainStepPass::setGroups(TrainStepOptions &step) {
     group.patterns.push_back(pattern.str());
     SmallVector<StringRef> parts;
     llvm::SplitString(settings, parts, ":");
+    if (parts.empty())
+      return error() << "group " << pattern
+                     << " says nothing, expected a weight-decay, an lr-factor "
+                        "or both";
     for (StringRef setting : parts)
       if (failed(setGroupNumber(setting, group)))
         return failure();

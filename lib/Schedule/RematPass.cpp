@@ -53,7 +53,13 @@ const RematLevel &RematPass::choose(const RematLevels &levels) {
     return levels.perLayer;
   if (mode == RematMode::Selective)
     return levels.levels[levels.selective];
-  return levels.within(bytes);
+  const RematLevel &level = levels.within(bytes);
+  if (level.peakBytes > bytes)
+    emitWarning(getOperation().getLoc())
+        << "train-remat: the step's values need " << level.peakBytes
+        << " bytes with all recomputation there is, more than the budget of "
+        << bytes.getValue();
+  return level;
 }
 
 LogicalResult RematPass::run() {

@@ -1,7 +1,9 @@
 // What train-accumulate refuses, one case per message.
 // RUN: zero-opt %s --split-input-file --verify-diagnostics --train-accumulate=steps=4
 // RUN: not zero-opt %s --split-input-file --train-accumulate=steps=0 2>&1 | FileCheck %s
+// RUN: not zero-opt %s --split-input-file --train-accumulate=steps=9999999999 2>&1 | FileCheck %s --check-prefix=MANY
 
+// MANY: expects at most 1048576 micro-batches, got 9999999999
 // CHECK: expects at least one micro-batch, got 0
 
 // expected-error @below {{accumulates over 2 : i64 micro-batches already}}

@@ -6,6 +6,7 @@
 // RUN: not zero-opt %t/mlp.mlir -train-step='optimizer=adam epsilon=-1.0' 2>&1 | FileCheck %s --check-prefix=EPSILON
 // RUN: not zero-opt %t/mlp.mlir -train-step='optimizer=sgd nesterov' 2>&1 | FileCheck %s --check-prefix=NESTEROV
 // RUN: not zero-opt %t/mlp.mlir -train-step='optimizer=sgd dampening=0.5' 2>&1 | FileCheck %s --check-prefix=DAMPENING
+// RUN: not zero-opt %t/mlp.mlir -train-step='loss-scale=dynamic initial-scale=1e39' 2>&1 | FileCheck %s --check-prefix=SCALE
 // RUN: not zero-opt %t/mlp.mlir -train-step='loss=hinge' 2>&1 | FileCheck %s --check-prefix=LOSS
 // RUN: not zero-opt %t/mlp.mlir -train-step='loss=output:nothing' 2>&1 | FileCheck %s --check-prefix=NO-OUTPUT
 // RUN: not zero-opt %t/mlp.mlir -train-step='loss=mse:nothing' 2>&1 | FileCheck %s --check-prefix=NO-FLOAT-OUTPUT
@@ -24,6 +25,7 @@
 // RUN: not zero-opt %t/step.mlir -train-step 2>&1 | FileCheck %s --check-prefix=STEP
 // RUN: not zero-opt %t/blocks.mlir -train-step 2>&1 | FileCheck %s --check-prefix=BLOCKS
 
+// SCALE: error: initial and least loss scale are 1.000000e+39 and 1.000000e+00, expected positive numbers of f32, from {{.*}}
 // OPTIMIZER: error: unknown optimizer lion, expected sgd, adam, adamw or none
 // BETA: error: betas 9.000000e-01 and 1.000000e+00 are not in [0, 1)
 // MOMENTUM: error: momentum -1.000000e+00 is negative

@@ -259,8 +259,8 @@ def TrainStepPass : Pass<"train-step", "::mlir::ModuleOp"> {
            "Parameters without weight decay: globs, or auto for those of at most "
            "one dimension">,
     ListOption<"groups", "groups", "std::string",
-           "GLOB:weight-decay=W:lr-factor=F; the first group that matches holds, "
-           "no-decay after them">,
+           "GLOB:weight-decay=W:lr-factor=F; of those that match, the first with "
+           "a weight decay and the first with a factor hold, no-decay after them">,
     Option<"schedule", "schedule", "std::string", "\"\"",
            "KIND:NUMBER=VALUE:...: the learning rate as a #train.schedule">,
     Option<"momentumSchedule", "momentum-schedule", "std::string", "\"\"",

@@ -32,15 +32,17 @@ struct LearningRateSchedule {
   std::map<std::string, double> numbers;
 };
 
-/// Parameters that are trained otherwise than the others. The first group whose
-/// pattern matches a parameter's name holds.
+/// Parameters that are trained otherwise than the others. Of the groups whose
+/// patterns match a parameter's name, the first with a weight decay says that,
+/// and the first with a learning rate that.
 struct ParameterGroup {
   /// Globs over names (`*.bias`, `transformer.h.?.ln_*`); "auto" stands for
   /// parameters of at most one dimension: biases and norms.
   std::vector<std::string> patterns;
   /// Absent: as the others.
   std::optional<double> weightDecay;
-  /// The group's learning rate over that of the others.
+  /// The group's learning rate over that of the others. 1 beside a weight decay
+  /// leaves it to the groups that follow.
   double learningRateFactor = 1.0;
 };
 
@@ -137,6 +139,11 @@ struct TrainedParameter {
   Value value, grad;
 };
 
+/// What the groups of a parameter say together.
+struct GroupValues {
+  std::optional<double> weightDecay, learningRateFactor;
+};
+
 /// Values of a step that its updates share; what is absent is null.
 struct UpdateInputs {
   Value lr, step;
@@ -150,19 +157,19 @@ struct UpdateInputs {
 /// together.
 LogicalResult verifyOptions(Location loc, const TrainStepOptions &options);
 
-/// For each of `parameters` its group among `groups`, or null. Warns at `loc`
-/// of each pattern that matches no trained parameter of `module`; fails with an
-/// error where a pattern is no glob.
-FailureOr<SmallVector<const ParameterGroup *>>
+/// For each of `parameters` what those of `groups` say that have it. Warns at
+/// `loc` of each pattern that matches no trained parameter of `module`; fails
+/// with an error where a pattern is no glob.
+FailureOr<SmallVector<GroupValues>>
 matchGroups(Location loc, ModuleOp module,
             ArrayRef<TrainedParameter> parameters,
             ArrayRef<ParameterGroup> groups);
 
-/// Adds the updates of `parameters`, each in its group or none, and their state
-/// symbols: f32 masters and what the optimizer keeps.
+/// Adds the updates of `parameters`, each with its groups' values, and their
+/// state symbols: f32 masters and what the optimizer keeps.
 void buildUpdates(OpBuilder &builder, ArrayRef<TrainedParameter> parameters,
-                  ArrayRef<const ParameterGroup *> groups,
-                  const UpdateInputs &inputs, const TrainStepOptions &options);
+                  ArrayRef<GroupValues> groups, const UpdateInputs &inputs,
+                  const TrainStepOptions &options);
 
 /// Turns `@forward` of `module` into `@step`; see the pass `train-step`.
 LogicalResult buildTrainStep(ModuleOp module, const TrainStepOptions &options);
