@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -61,6 +62,48 @@ void zrt::refuseOverwrite(const std::string &output,
       throw IoError(output, "is read by this run as " + input +
                                 "; write to another file");
 }
+
+static std::string folderOf(const std::string &path) {
+  size_t slash = path.rfind('/');
+  return slash == path.npos ? "." : path.substr(0, slash ? slash : 1);
+}
+
+static bool sameFile(const struct stat &a, const struct stat &b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/// Neither path need exist yet.
+static bool sameOutput(const OutputPath &a, const OutputPath &b) {
+  struct stat first, second;
+  bool exists = !stat(a.path.c_str(), &first);
+  if (exists != !stat(b.path.c_str(), &second) || (a.folder && b.folder))
+    return false;
+  if (exists)
+    return (S_ISREG(first.st_mode) || S_ISDIR(first.st_mode)) &&
+           sameFile(first, second);
+  auto name = [](const std::string &path) {
+    return path.substr(path.rfind('/') + 1); // npos + 1 is 0
+  };
+  if (name(a.path) != name(b.path))
+    return false;
+  if (stat(folderOf(a.path).c_str(), &first) ||
+      stat(folderOf(b.path).c_str(), &second))
+    return folderOf(a.path) == folderOf(b.path);
+  return sameFile(first, second);
+}
+
+void zrt::refuseSameOutput(const std::vector<OutputPath> &outputs) {
+  for (const OutputPath &a : outputs)
+    for (const OutputPath &b : outputs) {
+      if (&a == &b)
+        break;
+      if (!a.path.empty() && !b.path.empty() && sameOutput(a, b))
+        throw IoError(a.path, "is written by both " + b.flag + " and " +
+                                  a.flag + "; give each its own file");
+    }
+}
+
+void zrt::reportFileSizeLimit() { std::signal(SIGXFSZ, SIG_IGN); }
 
 AtomicFile::AtomicFile(const std::string &path, FileSystem &system)
     : system(system), finalPath(path) {
@@ -123,9 +166,7 @@ void AtomicFile::write(const void *data, size_t size) {
 
 /// The rename is durable only once the folder is on disk too.
 static void syncFolderOf(const std::string &path, FileSystem &system) {
-  size_t slash = path.rfind('/');
-  std::string folder =
-      slash == std::string::npos ? "." : path.substr(0, slash ? slash : 1);
+  std::string folder = folderOf(path);
   // A folder may be written but not read: then there is nothing to sync with.
   if (Folder::exists(folder, system))
     Folder::open(folder, system).sync();

@@ -84,6 +84,21 @@ private:
 void refuseOverwrite(const std::string &output,
                      const std::vector<std::string> &inputs);
 
+/// A file that a run writes, or a folder for several, and what names it.
+struct OutputPath {
+  std::string flag, path;
+  bool folder = false;
+};
+
+/// Throws IoError if two are the same file or one's file is another's folder:
+/// the later would destroy the earlier. Devices and pipes may be shared.
+void refuseSameOutput(const std::vector<OutputPath> &outputs);
+
+/// A file that grows beyond the limit of the process (ulimit -f) is an error
+/// of the write from now on, as a full disk is, and no longer the silent end of
+/// the process.
+void reportFileSizeLimit();
+
 } // namespace zrt
 
 #endif // ZERO_RUNTIME_IO_FILES_H

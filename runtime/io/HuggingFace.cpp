@@ -71,6 +71,10 @@ static bool isWeightsName(const std::string &name) {
           !name.compare(name.size() - 12, 12, ".safetensors"));
 }
 
+std::vector<std::string> zrt::huggingFaceOutputs(const std::string &folder) {
+  return {folder + "/" + singleName, folder + "/" + indexName};
+}
+
 void zrt::checkHuggingFaceFolder(const std::string &path) {
   Folder folder = Folder::openOrMake(path);
   for (const std::string &name : folder.list())
@@ -130,7 +134,8 @@ namespace {
 /// All files of an index as one.
 class IndexedWeights : public TensorFile {
 public:
-  IndexedWeights(const Folder &folder, const std::string &name);
+  IndexedWeights(const Folder &folder, const std::string &name,
+                 const std::function<void(const std::string &)> &note);
 
   const uint8_t *data(std::string_view name) override {
     auto found = owner.find(name);
@@ -146,9 +151,15 @@ private:
 
 } // namespace
 
+namespace {
+struct WeightIndex {
+  std::map<std::string, std::string> files; // of tensors
+  std::optional<double> totalSize;          // in bytes
+};
+} // namespace
+
 /// The map from tensors to files; a name that is there twice is an error.
-static std::map<std::string, std::string> weightMap(const std::string &path,
-                                                    const std::string &text) {
+static WeightIndex readIndex(const std::string &path, const std::string &text) {
   using Json = nlohmann::json;
   std::set<std::string> seen;
   std::string twice;
@@ -167,7 +178,10 @@ static std::map<std::string, std::string> weightMap(const std::string &path,
   auto found = json.find("weight_map");
   if (found == json.end() || !found->is_object())
     throw IoError(path, "has no \"weight_map\"");
-  std::map<std::string, std::string> map;
+  WeightIndex index;
+  Json::json_pointer size("/metadata/total_size");
+  if (json.contains(size) && json[size].is_number())
+    index.totalSize = json[size].get<double>();
   for (const auto &[tensor, file] : found->items()) {
     if (!file.is_string() || !isPlainName(file.get<std::string>()))
       throw IoError(path,
@@ -175,16 +189,19 @@ static std::map<std::string, std::string> weightMap(const std::string &path,
                         jsonQuote(file.is_string() ? file.get<std::string>()
                                                    : file.dump()) +
                         ", which is not the name of a file beside it");
-    map[tensor] = file.get<std::string>();
+    index.files[tensor] = file.get<std::string>();
   }
-  return map;
+  return index;
 }
 
-IndexedWeights::IndexedWeights(const Folder &folder, const std::string &name)
+IndexedWeights::IndexedWeights(
+    const Folder &folder, const std::string &name,
+    const std::function<void(const std::string &)> &note)
     : TensorFile(folder.pathOf(name)) {
-  File index = folder.openFile(name);
-  for (const auto &[tensor, fileName] :
-       weightMap(filePath, readAll(index, maxIndexBytes))) {
+  File file = folder.openFile(name);
+  WeightIndex index = readIndex(filePath, readAll(file, maxIndexBytes));
+  uint64_t bytes = 0;
+  for (const auto &[tensor, fileName] : index.files) {
     auto &file = files[fileName];
     if (!file)
       file = std::make_unique<SafeTensorsFile>(
@@ -195,10 +212,17 @@ IndexedWeights::IndexedWeights(const Folder &folder, const std::string &name)
                                       ", which " + name + " says is in it");
     infos.emplace(tensor, *info);
     owner[tensor] = file.get();
+    bytes += info->bytes;
   }
+  if (note && index.totalSize && *index.totalSize != double(bytes))
+    note(filePath + ": \"total_size\" is " + jsonNumber(*index.totalSize) +
+         ", but the tensors it lists have " + std::to_string(bytes) +
+         " bytes; see that index and files are of one save, and complete");
 }
 
-std::unique_ptr<TensorFile> zrt::openWeights(const std::string &path) {
+std::unique_ptr<TensorFile>
+zrt::openWeights(const std::string &path,
+                 const std::function<void(const std::string &)> &note) {
   if (Folder::exists(path)) {
     Folder folder = Folder::open(path);
     std::vector<std::string> names = folder.list();
@@ -206,7 +230,7 @@ std::unique_ptr<TensorFile> zrt::openWeights(const std::string &path) {
       return std::binary_search(names.begin(), names.end(), name);
     };
     if (has(indexName))
-      return std::make_unique<IndexedWeights>(folder, indexName);
+      return std::make_unique<IndexedWeights>(folder, indexName, note);
     if (!has(singleName))
       throw IoError(path, std::string("is a folder without ") + indexName +
                               " and " + singleName);
@@ -219,7 +243,7 @@ std::unique_ptr<TensorFile> zrt::openWeights(const std::string &path) {
         slash == path.npos ? "." : path.substr(0, slash ? slash : 1);
     return std::make_unique<IndexedWeights>(
         Folder::open(parent),
-        slash == path.npos ? path : path.substr(slash + 1));
+        slash == path.npos ? path : path.substr(slash + 1), note);
   }
   return openTensorFile(path);
 }

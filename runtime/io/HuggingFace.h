@@ -45,8 +45,16 @@ void writeHuggingFace(const std::string &folder,
                       uint64_t shardBytes, const StreamTensor &stream);
 
 /// Opens weights by what `path` is: such a folder, its index (.json), or a
-/// single file as openTensorFile does. Throws IoError.
-std::unique_ptr<TensorFile> openWeights(const std::string &path);
+/// single file as openTensorFile does. `note` receives one-line texts about
+/// what is no error: where the index says another size than its tensors have,
+/// its files may be of another save. Throws IoError.
+std::unique_ptr<TensorFile>
+openWeights(const std::string &path,
+            const std::function<void(const std::string &)> &note = nullptr);
+
+/// Where writeHuggingFace writes for weights of one file, and the index of
+/// several.
+std::vector<std::string> huggingFaceOutputs(const std::string &folder);
 
 } // namespace zrt
 

@@ -22,13 +22,18 @@ namespace zrt {
 
 class LogFile {
 public:
-  /// Says of a line, without its newline, whether it stays.
-  using Keep = std::function<bool(std::string_view line)>;
+  enum class Line { Stays, Unreadable, Later };
+  /// Says what a line, without its newline, is.
+  using Sort = std::function<Line(std::string_view line)>;
+  /// Receives one line of text.
+  using Warn = std::function<void(const std::string &)>;
 
-  /// Creates the file. Of one that exists the first lines stay for which
-  /// `keep` is true, up to the first for which it is not; without `keep`, and
-  /// of what is no regular file, nothing. Throws IoError.
-  explicit LogFile(const std::string &path, const Keep &keep = nullptr);
+  /// Creates the file. Of one that exists the lines stay up to the first that
+  /// is Later, also one without a newline, which gets it; `warn` names those
+  /// that are Unreadable. Without `sort`, and of what is no regular file,
+  /// nothing stays. Throws IoError.
+  explicit LogFile(const std::string &path, const Sort &sort = nullptr,
+                   const Warn &warn = nullptr);
   LogFile(const LogFile &) = delete;
   LogFile &operator=(const LogFile &) = delete;
   ~LogFile();
@@ -41,7 +46,7 @@ public:
 
 private:
   [[noreturn]] void fail(const char *what) const;
-  void cutAfter(const Keep &keep);
+  void cutAtLater(const Sort &sort, const Warn &warn);
 
   std::string path;
   int descriptor;

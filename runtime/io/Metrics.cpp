@@ -74,21 +74,34 @@ std::string zrt::formatMetrics(const StepMetrics &m) {
   return line + "}";
 }
 
-/// The step of a line that formatMetrics wrote; 0 of any other.
-static int64_t stepOf(std::string_view line) {
+/// The step that a line of formatMetrics, or the beginning of one, is of.
+static std::optional<int64_t> stepOf(std::string_view line) {
   constexpr std::string_view begin = "{\"step\":";
   int64_t step = 0;
-  if (line.substr(0, begin.size()) == begin && line.back() == '}')
-    std::from_chars(line.data() + begin.size(), line.data() + line.size(),
-                    step);
+  if (line.substr(0, begin.size()) != begin)
+    return std::nullopt;
+  const char *end = line.data() + line.size();
+  auto number = std::from_chars(line.data() + begin.size(), end, step);
+  if (number.ec != std::errc())
+    return std::nullopt;
   return step;
 }
 
-MetricsFile::MetricsFile(const std::string &path, int64_t resumedAt)
-    : file(path, resumedAt ? [resumedAt](std::string_view line) {
-        int64_t step = stepOf(line);
-        return step > 0 && step <= resumedAt;
-      } : LogFile::Keep()) {}
+static LogFile::Sort sortUpTo(int64_t last) {
+  if (!last)
+    return nullptr;
+  return [last](std::string_view line) {
+    std::optional<int64_t> step = stepOf(line);
+    if (step && *step > last)
+      return LogFile::Line::Later;
+    return step && line.back() == '}' ? LogFile::Line::Stays
+                                      : LogFile::Line::Unreadable;
+  };
+}
+
+MetricsFile::MetricsFile(const std::string &path, int64_t resumedAt,
+                         const LogFile::Warn &warn)
+    : file(path, sortUpTo(resumedAt), warn) {}
 
 void MetricsFile::write(const StepMetrics &metrics) {
   file.write(formatMetrics(metrics) + "\n");

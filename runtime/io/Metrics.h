@@ -81,9 +81,11 @@ std::string formatMetrics(const StepMetrics &metrics);
 /// A file of metrics; each line is in the file once write() returns.
 class MetricsFile {
 public:
-  /// Creates the file. Of one that exists the lines of steps up to `resumedAt`
-  /// stay. Throws IoError.
-  explicit MetricsFile(const std::string &path, int64_t resumedAt = 0);
+  /// Creates the file. Of one that exists all before the first step after
+  /// `resumedAt` stays, 0: nothing; `warn` names lines that are none of a step.
+  /// Throws IoError.
+  explicit MetricsFile(const std::string &path, int64_t resumedAt = 0,
+                       const LogFile::Warn &warn = nullptr);
 
   void write(const StepMetrics &metrics);
 

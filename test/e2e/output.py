@@ -9,6 +9,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import struct
 import subprocess
 
@@ -255,10 +256,47 @@ def cannot_log(f):
     require("cannot create the folder" in message, message)
 
 
+def one_output_twice(f):
+    """Both flags are named before anything is trained, or written."""
+    it, x = [*arguments(steps=1)], f.path / "x"
+    for first, second in (("--metrics", "--trace"), ("--metrics", "--save-weights"), ("--trace", "--report"),
+                          ("--metrics", "--checkpoint"), ("--save-weights", "--save-hf")):
+        message = failure(f.run(*it, first, x, second, f.path / "." / "x"))
+        require(f"is written by both {first} and {second}; give each its own file" in message, message)
+    for flags, names in (((("--metrics", x / "metrics.csv", "--log", "csv", "--log-dir", x)), "--metrics and --log csv"),
+                         (("--save-weights", x / "model.safetensors", "--save-hf", x), "--save-weights and --save-hf")):
+        x.mkdir(exist_ok=True)
+        message = failure(f.run(*it, *flags))
+        require(f"is written by both {names};" in message and not any(x.iterdir()), message)
+    succeed(f.run(*it, "--metrics", "/dev/null", "--trace", "/dev/null", "--log", "csv", "--log-dir", x, "--checkpoint", x))
+
+
+def limited_files(f):
+    """ulimit -f: an error as a full disk is, and no weights stay in the temporary folder."""
+    (f.path / "tmp").mkdir()
+    words = " ".join(shlex.quote(str(word)) for word in [f.tools.folder / "zero-run", *arguments(steps=1)])
+    done = subprocess.run(["bash", "-c", f"ulimit -f 1; exec {words}"], capture_output=True, text=True, timeout=TIMEOUT_S,
+                          env={**os.environ, "TMPDIR": str(f.path / "tmp")})
+    require("File too large" in failure(done) and not any((f.path / "tmp").iterdir()), f"{done.stderr} {list((f.path / 'tmp').iterdir())}")
+
+
+def incomplete_weights(f):
+    """What is not in the file begins with the model's own values: said, and true."""
+    succeed(f.run(*arguments(steps=0), "--save-weights", f.path / "all.safetensors"))
+    whole = tensors.load(f.path / "all.safetensors")
+    lost = sorted(whole)[1]
+    tensors.save(f.path / "less.safetensors", {name: value for name, value in whole.items() if name != lost})
+    done = succeed(f.run(*arguments(steps=0), "--weights", f.path / "less.safetensors", "--save-weights", f.path / "again.safetensors"))
+    require(f"has {len(whole) - 1} of the {len(whole)} parameters and buffers of the model; those without begin with the "
+            f'model\'s own values, first "{lost}"' in done.stderr and done.stderr.count("\n") == 1, done.stderr)
+    require(tensors.load(f.path / "again.safetensors") == whole, "other values")
+    require(not succeed(f.run(*arguments(steps=0), "--weights", f.path / "all.safetensors")).stderr, "a word of whole weights")
+
+
 def add_cases(cases, tools):
     for system in NAMES:
         cases.add(f"output: logs as {system}", lambda s=system: logs(Folder(tools, f"logs-{s}"), s))
     for case in (step_lines, operations, continued, terminal, terminal_without_colors, nan_in_the_data, first_tensor, nothing_to_find,
-                 token_files, bad_token_files, hostile_names, cannot_log):
+                 token_files, bad_token_files, hostile_names, cannot_log, one_output_twice, limited_files, incomplete_weights):
         name = case.__name__.replace("_", " ")
         cases.add(f"output: {name}", lambda case=case: case(Folder(tools, case.__name__)))

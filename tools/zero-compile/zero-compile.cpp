@@ -180,6 +180,7 @@ static void run(const Arguments &arguments) {
 }
 
 int main(int argc, char **argv) {
+  zrt::reportFileSizeLimit();
   try {
     if (auto arguments = parse(argc, argv))
       run(*arguments);

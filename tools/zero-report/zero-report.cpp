@@ -60,6 +60,8 @@ static void check(llvm::Error error) {
 static void run(const Arguments &arguments) {
   zrt::refuseOverwrite(arguments.report, arguments.inputs);
   zrt::refuseOverwrite(arguments.trace, arguments.inputs);
+  zrt::refuseSameOutput(
+      {{"--report", arguments.report}, {"--trace", arguments.trace}});
   std::vector<Timeline> timelines;
   for (const std::string &input : arguments.inputs) {
     auto read = mlir::zero::readTrace(input);
@@ -71,6 +73,7 @@ static void run(const Arguments &arguments) {
 }
 
 int main(int argc, char **argv) {
+  zrt::reportFileSizeLimit();
   try {
     if (auto arguments = parse(argc, argv))
       run(*arguments);

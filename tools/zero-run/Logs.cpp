@@ -16,6 +16,7 @@
 #include "runtime/io/Json.h"
 #include "runtime/io/TensorBoard.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -120,9 +121,10 @@ public:
 
 class Logs::CsvSink : public Sink {
 public:
-  /// Lines up to `last` of the axis stay; 0: none.
-  CsvSink(const std::string &path, const std::string &header, int64_t last)
-      : file(path, last ? keepOf(path, header, last) : nullptr) {
+  /// What is before the first line after `last` of the axis stays; 0: nothing.
+  CsvSink(const std::string &path, const std::string &header, int64_t last,
+          const zrt::LogFile::Warn &warn)
+      : file(path, last ? sortUpTo(path, header, last) : nullptr, warn) {
     if (file.beganEmpty())
       file.write(header + "\n");
   }
@@ -135,19 +137,27 @@ public:
   }
 
 private:
-  static zrt::LogFile::Keep keepOf(const std::string &path,
-                                   const std::string &header, int64_t last) {
-    return [path, header, last, first = true](std::string_view line) mutable {
+  static zrt::LogFile::Sort sortUpTo(const std::string &path,
+                                     const std::string &header, int64_t last) {
+    using Line = zrt::LogFile::Line;
+    auto commas = [](std::string_view line) {
+      return std::count(line.begin(), line.end(), ',');
+    };
+    return [=, first = true](std::string_view line) mutable {
       if (std::exchange(first, false)) {
         if (line != header)
           throw zrt::IoError(path, "has other columns than this run writes; "
                                    "give another --log-dir or the "
                                    "--metric-names that it was begun with");
-        return true;
+        return Line::Stays;
       }
       int64_t at = 0;
       auto end = std::from_chars(line.data(), line.data() + line.size(), at);
-      return end.ec == std::errc() && at <= last;
+      bool number = end.ec == std::errc();
+      if (number && at > last)
+        return Line::Later;
+      return number && commas(line) == commas(header) ? Line::Stays
+                                                      : Line::Unreadable;
     };
   }
 
@@ -186,8 +196,8 @@ Logs::Logs(const LogOptions &options) : options(options) {
     header += "," + csvField(metric.name);
   for (const std::string &kind : options.kinds) {
     if (kind == "csv")
-      sinks.push_back(std::make_unique<CsvSink>(options.folder + "/metrics.csv",
-                                                header, last));
+      sinks.push_back(std::make_unique<CsvSink>(options.folder + "/" + csvName,
+                                                header, last, options.warn));
     else
       sinks.push_back(std::make_unique<TensorBoardSink>(options.folder, last));
   }

@@ -19,6 +19,7 @@
 
 #include "runtime/io/Metrics.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -50,6 +51,9 @@ int64_t axisValue(const std::string &system, const zrt::StepMetrics &metrics);
 /// it.
 std::string csvField(std::string text);
 
+/// The file of "csv" in the logs' folder.
+constexpr const char *csvName = "metrics.csv";
+
 struct LogOptions {
   /// "csv" and "tensorboard".
   std::vector<std::string> kinds;
@@ -61,6 +65,8 @@ struct LogOptions {
   /// Where a run continues: what the files have of later steps goes. 0: a new
   /// run, which begins new files. The axis' values are those of that step.
   int64_t resumedAt = 0, samplesAtResume = 0;
+  /// Receives one-line texts, about lines of a file that is continued.
+  std::function<void(const std::string &)> warn;
 };
 
 class Logs {

@@ -41,7 +41,9 @@ public:
            const std::string &initFolder,
            std::function<void(const std::string &)> warn);
 
-  /// Sets the initial values and runs the steps.
+  /// Must come before run(); afterwards no file of initial values is needed.
+  void setInitialValues();
+  /// Runs the steps.
   void run();
 
   /// Writes parameters and buffers under their names, master copies where
@@ -70,7 +72,6 @@ private:
   void openData();
   void warnOfRate() const;
   void checkOutputPaths() const;
-  void setInitialValues();
   bool setFrom(uint32_t index, zrt::TensorFile &file, const std::string &name);
   void setPiece(uint32_t index, const zrt::StateTensor &tensor, uint64_t offset,
                 size_t bytes);

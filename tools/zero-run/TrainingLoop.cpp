@@ -50,7 +50,6 @@ void Training::openCheckpoints() {
 }
 
 void Training::run() {
-  setInitialValues();
   ResumePoint at = checkpoints->resume();
   // A job that is started again has the command line of its first start.
   if (at.resumed && !options.weights.empty())
@@ -90,7 +89,7 @@ std::string Training::nothingToDo() const {
 void Training::openLogs(int64_t resumedAt, int64_t samplesAtResume) {
   if (!options.metrics.empty())
     metricsFile =
-        std::make_unique<zrt::MetricsFile>(options.metrics, resumedAt);
+        std::make_unique<zrt::MetricsFile>(options.metrics, resumedAt, warn);
   LogOptions log;
   log.kinds = options.logs;
   log.folder = options.logDir;
@@ -99,6 +98,7 @@ void Training::openLogs(int64_t resumedAt, int64_t samplesAtResume) {
   log.memoryLimit = memoryLimit();
   log.resumedAt = resumedAt;
   log.samplesAtResume = samplesAtResume;
+  log.warn = warn;
   logs = std::make_unique<Logs>(log);
   StepLineOptions line;
   line.every = options.logEvery;

@@ -16,12 +16,18 @@
 #include "runtime/io/Json.h"
 
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 using namespace zero_tools;
 
 static std::string nameOf(double value) {
   return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
+
+/// The sign of a NaN says nothing, but would be printed.
+static double withoutNanSign(double value) {
+  return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
 }
 
 /// An output of one number; nothing where the program has none of that name.
@@ -31,7 +37,7 @@ std::optional<double> Training::output(const std::string &name) const {
     return std::nullopt;
   double value = 0;
   require(session.readOutput(uint32_t(index), &value, 1));
-  return value;
+  return withoutNanSign(value);
 }
 
 /// A rank's own value of an output.
@@ -43,7 +49,7 @@ static double ownValue(const zrt::Session &session, const zrt::Program &program,
   double value = 0;
   zrt::convert(zrt::DataType(output.dtype), own.data(), zrt::DataType::F64,
                &value, 1);
-  return value;
+  return withoutNanSign(value);
 }
 
 void Training::readOutputs(int64_t step) {

@@ -96,10 +96,67 @@ void Training::setPiece(uint32_t index, const zrt::StateTensor &tensor,
     writeLogical(program, session, index, offset, scratch.data(), bytes);
 }
 
+/// What is saved, by name: parameters and buffers, from the master copy where
+/// there is one.
+static std::map<std::string, uint32_t>
+savedWeights(const zrt::Program &program) {
+  std::map<std::string, uint32_t> saved;
+  for (uint32_t i = 0; i < program.info().num_parameters; ++i) {
+    zrt_parameter_info parameter = program.parameter(i);
+    if (parameter.role == ZRT_STATE || parameter.role == ZRT_ACCUMULATOR)
+      continue;
+    int64_t master = program.findParameter(masterName(parameter.name));
+    saved[parameter.name] = master < 0 ? i : uint32_t(master);
+  }
+  return saved;
+}
+
+namespace {
+/// What a file of weights has of a model's parameters and buffers.
+struct Coverage {
+  size_t parameters = 0, missing = 0, narrowed = 0;
+  std::string firstMissing, firstNarrowed; // as a message quotes them
+};
+} // namespace
+
+/// A wider tensor of the file loses digits, unless a master copy keeps them.
+static Coverage coverageOf(const zrt::Program &program,
+                           const zrt::TensorFile &file) {
+  Coverage coverage;
+  for (const auto &[name, index] : savedWeights(program)) {
+    ++coverage.parameters;
+    const zrt::TensorInfo *tensor = nullptr;
+    for (const std::string &candidate : weightNames(program, index))
+      tensor = tensor ? tensor : file.find(candidate);
+    zrt::DataType type = zrt::DataType(program.parameter(index).dtype);
+    if (!tensor && !coverage.missing++)
+      coverage.firstMissing = zrt::jsonQuote(name);
+    else if (tensor && isFloat(type) &&
+             zrt::bitWidth(tensor->type) > zrt::bitWidth(type) &&
+             !coverage.narrowed++)
+      coverage.firstNarrowed = zrt::jsonQuote(name) + " from " +
+                               zrt::describe(tensor->type, tensor->shape) +
+                               " to " + zrt::describe(type, tensor->shape);
+  }
+  return coverage;
+}
+
 void Training::warnOfUnused(const zrt::TensorFile &file, size_t used) {
   if (!used)
     throw zrt::IoError(file.path(), "has no tensor with the name of one of the "
                                     "model's parameters");
+  Coverage coverage = coverageOf(program, file);
+  if (coverage.missing)
+    warn(file.path() + ": has " +
+         std::to_string(coverage.parameters - coverage.missing) + " of the " +
+         std::to_string(coverage.parameters) +
+         " parameters and buffers of the model; those without begin with the "
+         "model's own values, first " +
+         coverage.firstMissing);
+  if (coverage.narrowed)
+    warn(file.path() + ": " + std::to_string(coverage.narrowed) +
+         " tensors are rounded to the model's type, first " +
+         coverage.firstNarrowed);
   // Counters beside the weights (num_batches_tracked) are no loss.
   std::vector<std::string> unused;
   for (const auto &[name, tensor] : file.tensors())
@@ -114,7 +171,7 @@ void Training::warnOfUnused(const zrt::TensorFile &file, size_t used) {
 void Training::setInitialValues() {
   std::unique_ptr<zrt::TensorFile> weights;
   if (!options.weights.empty())
-    weights = zrt::openWeights(options.weights);
+    weights = zrt::openWeights(options.weights, warn);
   std::map<std::string, std::unique_ptr<zrt::TensorFile>> files;
   size_t overridden = 0;
   for (uint32_t i = 0; i < info.num_parameters; ++i) {
@@ -140,21 +197,6 @@ void Training::setInitialValues() {
   }
   if (weights)
     warnOfUnused(*weights, overridden);
-}
-
-/// What is saved, by name: parameters and buffers, from the master copy where
-/// there is one.
-static std::map<std::string, uint32_t>
-savedWeights(const zrt::Program &program) {
-  std::map<std::string, uint32_t> saved;
-  for (uint32_t i = 0; i < program.info().num_parameters; ++i) {
-    zrt_parameter_info parameter = program.parameter(i);
-    if (parameter.role == ZRT_STATE || parameter.role == ZRT_ACCUMULATOR)
-      continue;
-    int64_t master = program.findParameter(masterName(parameter.name));
-    saved[parameter.name] = master < 0 ? i : uint32_t(master);
-  }
-  return saved;
 }
 
 static std::vector<zrt::SafeTensorsWriter::Tensor>

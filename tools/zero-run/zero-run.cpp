@@ -166,6 +166,26 @@ static void writeTimelines(const RunOptions &options,
     throw std::runtime_error(llvm::toString(std::move(failed)));
 }
 
+/// The files that a run writes. Those of checkpoints, and of TensorBoard, have
+/// names that no other output has by chance.
+static std::vector<zrt::OutputPath> outputsOf(const RunOptions &options) {
+  std::vector<zrt::OutputPath> outputs = {
+      {"--metrics", options.metrics},
+      {"--trace", options.trace},
+      {"--report", options.report},
+      {"--save-weights", options.saveWeights},
+      {"--checkpoint", options.checkpoint, /*folder=*/true},
+      {"--log-dir", options.logDir, /*folder=*/true},
+      {"--save-hf", options.saveHf, /*folder=*/true}};
+  for (const std::string &kind : options.logs)
+    if (kind == "csv")
+      outputs.push_back({"--log csv", options.logDir + "/" + csvName});
+  if (!options.saveHf.empty())
+    for (const std::string &path : zrt::huggingFaceOutputs(options.saveHf))
+      outputs.push_back({"--save-hf", path});
+  return outputs;
+}
+
 static void checkPaths(const RunOptions &options) {
   // A missing file is known before minutes of compilation.
   for (const std::string &path : {options.model, options.data})
@@ -174,10 +194,12 @@ static void checkPaths(const RunOptions &options) {
     zrt::openWeights(options.weights);
   if (!options.saveHf.empty())
     zrt::checkHuggingFaceFolder(options.saveHf);
-  for (const std::string &path :
-       {options.metrics, options.saveWeights, options.trace, options.report})
-    zrt::refuseOverwrite(
-        path, {options.model, options.data, options.weights, options.config});
+  std::vector<zrt::OutputPath> outputs = outputsOf(options);
+  for (const zrt::OutputPath &output : outputs)
+    if (!output.folder) // a folder may have weights beside what is written
+      zrt::refuseOverwrite(output.path, {options.model, options.data,
+                                         options.weights, options.config});
+  zrt::refuseSameOutput(outputs);
 }
 
 /// A plan has the number of micro-batches that it has.
@@ -214,6 +236,8 @@ static int run(const RunOptions &options) {
   });
   if (machine)
     setMachine(training, *machine, program);
+  training.setInitialValues();
+  temporary.reset(); // so that nothing is left of a run that is killed
   training.run();
   writeTimelines(options, program, training);
   if (!options.saveWeights.empty())
@@ -228,6 +252,7 @@ static int run(const RunOptions &options) {
 }
 
 int main(int argc, char **argv) {
+  zrt::reportFileSizeLimit();
   try {
     std::optional<RunOptions> options = parseRunOptions(argc, argv);
     if (!options)

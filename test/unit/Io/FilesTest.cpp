@@ -14,7 +14,9 @@
 #include "runtime/io/TensorFile.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace zrt;
@@ -80,6 +82,50 @@ TEST_F(Files, OutputsAreNotInputs) {
   refuseOverwrite(in("new"), {in("data"), ""});
   refuseOverwrite("", {in("data")});
   EXPECT_THROW(refuseOverwrite(in("link"), {"", in("data")}), IoError);
+}
+
+TEST_F(Files, OutputsAreNotEachOther) {
+  put("data", "x");
+  ASSERT_EQ(symlink("data", in("link").c_str()), 0);
+  std::filesystem::create_directory(in("folder"));
+  auto same = [&](const OutputPath &a, const OutputPath &b) {
+    return errorOf([&] { refuseSameOutput({{"--x", ""}, a, b}); });
+  };
+  auto clash = [&](const std::string &a, const std::string &b) {
+    return same({"--a", in(a)}, {"--b", in(b)}) != "";
+  };
+  EXPECT_EQ(same({"--a", in("new")}, {"--b", in("new")}),
+            "new: is written by both --a and --b; give each its own file");
+  EXPECT_TRUE(clash("new", "folder/../new"));
+  EXPECT_TRUE(clash("no/new", "no/new"));
+  EXPECT_TRUE(clash("data", "link"));
+  EXPECT_FALSE(clash("new", "other"));
+  EXPECT_FALSE(clash("new", "data"));
+  EXPECT_FALSE(clash("new", "folder/new"));
+  EXPECT_EQ(same({"--a", "/dev/null"}, {"--b", "/dev/null"}), "");
+  for (const char *name : {"folder", "new"}) {
+    EXPECT_NE(same({"--a", in(name), true}, {"--b", in(name)}), "");
+    EXPECT_EQ(same({"--a", in(name), true}, {"--b", in(name), true}), "");
+  }
+}
+
+TEST_F(Files, AFileSizeLimitIsAnError) {
+  pid_t child = fork();
+  if (!child) {
+    reportFileSizeLimit();
+    struct rlimit limit = {4, 4};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    std::string error = errorOf([&] {
+      AtomicFile file(in("large"));
+      file.write("12345678");
+      file.commit();
+    });
+    _exit(error == "large: cannot write: File too large" ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_EQ(numFiles(), 0u);
 }
 
 TEST_F(Files, MappedFileWantsARegularFile) {

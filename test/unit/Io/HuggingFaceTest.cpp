@@ -34,7 +34,8 @@ tensorsOf(const std::vector<int64_t> &bytes) {
   return tensors;
 }
 
-/// The verdicts of huggingface_hub 2.4.0's split_state_dict_into_shards_factory.
+/// The verdicts of huggingface_hub 2.4.0's
+/// split_state_dict_into_shards_factory.
 TEST(HuggingFaceShards, SplitAsTheLibrary) {
   using Shards = std::vector<std::vector<size_t>>;
   EXPECT_EQ(huggingFaceShards(tensorsOf({}), 10), (Shards{{}}));
@@ -131,6 +132,30 @@ TEST_F(HuggingFace, IndexesLeadNowhereElse) {
               HasSubstr("none: cannot open: No such file"));
   EXPECT_THAT(withIndex(R"({"weight_map": {"a": "."}})"),
               HasSubstr("is not the name of a file"));
+}
+
+TEST_F(HuggingFace, AnIndexOfAnotherSizeIsNoted) {
+  std::vector<std::string> notes;
+  auto note = [&](const std::string &text) { notes.push_back(text); };
+  write("m", 10);
+  openWeights(in("m"), note);
+  EXPECT_TRUE(notes.empty());
+  // As if the tensor "c" had been lost from the index.
+  EXPECT_EQ(withIndex(R"({"metadata": {"total_size": 13}, "weight_map": {
+      "a": "model-00001-of-00002.safetensors",
+      "b": "model-00001-of-00002.safetensors"}})"),
+            "");
+  openWeights(in("m"), note);
+  EXPECT_THAT(
+      notes,
+      ElementsAre(in("m") +
+                  "/model.safetensors.index.json: \"total_size\" is 13, but "
+                  "the tensors it lists have 10 bytes; see that index and "
+                  "files are of one save, and complete"));
+  for (const char *metadata : {"1", "{}", R"({"total_size": "13"})"})
+    EXPECT_EQ(withIndex(std::string("{\"metadata\": ") + metadata +
+                        ", \"weight_map\": {}}"),
+              "");
 }
 
 TEST_F(HuggingFace, DamagedIndexes) {

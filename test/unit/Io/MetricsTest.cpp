@@ -88,19 +88,36 @@ TEST_F(Metrics, ARunThatContinuesKeepsTheStepsBeforeIt) {
   StepMetrics m = sample();
   for (m.step = 1; m.step < 13; ++m.step)
     lines += formatMetrics(m) + "\n";
-  put("m.jsonl", lines + "{\"step\":13,\"lo"); // cut by a crash
+  put("m.jsonl", lines + "{\"step\":13,\"lo"); // of a later step
   { MetricsFile all(in("m.jsonl"), 12); }
   EXPECT_EQ(get("m.jsonl"), lines);
   MetricsFile file(in("m.jsonl"), 2);
   file.write(sample());
   std::string kept = lines.substr(0, lines.find("{\"step\":3"));
   EXPECT_EQ(get("m.jsonl"), kept + formatMetrics(sample()) + "\n");
-  // What is no such file is begun anew.
-  put("other", "hello\n{\"step\":1}\n");
-  { MetricsFile other(in("other"), 2); }
-  EXPECT_EQ(get("other"), "");
   { MetricsFile absent(in("absent"), 2); }
   EXPECT_EQ(get("absent"), "");
+}
+
+TEST_F(Metrics, NoLineBeforeTheStepIsLost) {
+  std::string warning;
+  auto resume = [&](const std::string &text) {
+    put("m.jsonl", text);
+    warning.clear();
+    MetricsFile file(in("m.jsonl"), 4, [&](const std::string &said) {
+      warning = said.substr(folder.size() + 1);
+    });
+    return get("m.jsonl");
+  };
+  EXPECT_EQ(resume("{\"step\":1}"), "{\"step\":1}\n");
+  EXPECT_EQ(warning, "");
+  std::string damaged = "{\"step\":3}\ngarbage{\n\n{\"step\":4}\n";
+  EXPECT_EQ(resume(damaged + "{\"step\":5}\nmore\n"), damaged);
+  EXPECT_EQ(warning, "m.jsonl: line 2, the first of 2, is none that such a run "
+                     "writes; it stays");
+  EXPECT_EQ(resume("{\"step\":4,\"lo"), "{\"step\":4,\"lo\n");
+  EXPECT_EQ(warning, "m.jsonl: line 1, the first of 1, is none that such a run "
+                     "writes; it stays");
 }
 
 TEST_F(Metrics, FullDiskIsAnError) {

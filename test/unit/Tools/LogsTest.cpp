@@ -135,6 +135,24 @@ TEST_F(LogFiles, ARunThatContinuesContinuesTheFile) {
             "--log-dir or the --metric-names that it was begun with");
 }
 
+TEST_F(LogFiles, NoLineBeforeTheStepIsLost) {
+  std::string header =
+      "step,train/loss,train/grad_norm,train/learning_rate,train/epoch\n";
+  std::string kept = "1,2.5,1.5,0.001,0.75\nnote\n2,2.5,1.5,0.001,0.75";
+  LogOptions resumed = options("hf");
+  resumed.resumedAt = 2;
+  std::vector<std::string> warnings;
+  resumed.warn = [&](const std::string &text) {
+    warnings.push_back(text.substr(folder.size() + 1));
+  };
+  put("metrics.csv", header + kept);
+  { Logs logs(resumed); }
+  EXPECT_EQ(get("metrics.csv"), header + kept + "\n");
+  EXPECT_EQ(warnings, (std::vector<std::string>{
+                          "metrics.csv: line 3, the first of 1, is none that "
+                          "such a run writes; it stays"}));
+}
+
 TEST_F(LogFiles, SamplesAreTheAxisOfDeepSpeed) {
   {
     Logs logs(options("deepspeed"));

@@ -43,8 +43,9 @@ constexpr int64_t numSayings = 6;
 class PlanBuilder {
 public:
   explicit PlanBuilder(uint32_t ranks, uint32_t microBatches = 1,
-                       bool says = false)
-      : ranks(ranks), microBatches(microBatches), says(says) {}
+                       bool says = false, bool twoParameters = false)
+      : ranks(ranks), microBatches(microBatches), says(says),
+        twoParameters(twoParameters) {}
 
   std::string build() {
     uint32_t x = buffer("x", fb::DType_F32, {batch, 1}, fb::Kind_Input);
@@ -65,6 +66,11 @@ public:
         out, out.CreateString("w"), fb::ParamRole_Trained, w, fb::DType_F32,
         out.CreateVector(shape), false, 0, fb::Init_File,
         out.CreateString("init.safetensors"), 0, 0, out.CreateVector(tied))};
+    if (twoParameters)
+      parameters.push_back(fb::CreateParameter(
+          out, out.CreateString("v"), fb::ParamRole_Trained,
+          buffer("v", fb::DType_F32, {}, fb::Kind_Parameter), fb::DType_F32,
+          out.CreateVector(shape), false, 0, fb::Init_Zeros));
     outputs = {fb::CreateOutput(out, out.CreateString("loss"), loss,
                                 fb::AcrossRanks_Mean)};
     uint32_t first = x;
@@ -173,7 +179,7 @@ private:
   }
 
   uint32_t ranks, microBatches;
-  bool says;
+  bool says, twoParameters;
   uint64_t arena = 0;
   flatbuffers::FlatBufferBuilder out;
   std::vector<flatbuffers::Offset<fb::Buffer>> buffers;
@@ -236,7 +242,8 @@ protected:
 
   /// Runs the plan; "" or the error's text. What it prints is in `printed`.
   std::string run(uint32_t ranks) {
-    std::string plan = PlanBuilder(ranks, microBatches, says).build();
+    std::string plan =
+        PlanBuilder(ranks, microBatches, says, twoParameters).build();
     ::testing::internal::CaptureStdout();
     std::string error;
     try {
@@ -245,6 +252,7 @@ protected:
         warnings.push_back(w.substr(folder.size() + 1));
       });
       training.setPeakFlops(peakFlops);
+      training.setInitialValues();
       training.run();
       if (!options.saveWeights.empty())
         training.saveWeights(options.saveWeights);
@@ -272,7 +280,7 @@ protected:
   std::string printed;
   double peakFlops = 0;
   uint32_t microBatches = 1;
-  bool says = false;
+  bool says = false, twoParameters = false;
 };
 
 TEST_F(TrainingTest, RanksSeeTheirSamples) {
@@ -329,6 +337,13 @@ TEST_F(TrainingTest, ASkippedStepIsCountedAndShown) {
             printed.npos)
       << printed;
   EXPECT_NE(printed.find(" ms a step, 1 skipped\n"), printed.npos) << printed;
+}
+
+TEST_F(TrainingTest, ANanHasNoSign) {
+  writeSayings({{1, 8, -NAN, -NAN, 0.5, 0}});
+  options.steps = 1;
+  ASSERT_EQ(run(1), "");
+  EXPECT_NE(printed.find("grad_norm:     nan  "), printed.npos) << printed;
 }
 
 TEST_F(TrainingTest, AnOverflowAtTheSmallestScaleEndsTheRun) {
@@ -400,6 +415,33 @@ TEST_F(TrainingTest, WeightsThatFitNothingAreSaid) {
   EXPECT_EQ(warnings, (std::vector<std::string>{
                           "over.safetensors: 1 tensors are in no parameter of "
                           "the model, first \"y\""}));
+}
+
+TEST_F(TrainingTest, WeightsThatLackSomeAreSaid) {
+  twoParameters = true;
+  options.weights = writeScalar("over.safetensors", "w", 9);
+  ASSERT_EQ(run(1), "");
+  EXPECT_EQ(warnings,
+            (std::vector<std::string>{
+                "over.safetensors: has 1 of the 2 parameters and buffers of "
+                "the model; those without begin with the model's own values, "
+                "first \"v\""}));
+}
+
+TEST_F(TrainingTest, WeightsThatAreRoundedAreSaid) {
+  options.steps = 0;
+  options.weights = in("over.safetensors");
+  options.saveWeights = in("out.safetensors");
+  zrt::SafeTensorsWriter writer(options.weights,
+                                {{"w", zrt::DataType::F64, {}}});
+  double value = 0.1;
+  writer.write(&value, 8);
+  writer.commit();
+  ASSERT_EQ(run(1), "");
+  EXPECT_EQ(saved("w"), 0.1f);
+  EXPECT_EQ(warnings, (std::vector<std::string>{
+                          "over.safetensors: 1 tensors are rounded to the "
+                          "model's type, first \"w\" from F64[] to F32[]"}));
 }
 
 TEST_F(TrainingTest, InitialValuesThatAreMissingAreSaid) {
