@@ -11,8 +11,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "StepFlags.h"
+
 #include "zero/Autodiff/TrainStep.h"
-#include "zero/Config/StepOptions.h"
 #include "zero/Import/Import.h"
 
 #include "mlir/IR/AsmState.h"
@@ -69,44 +70,6 @@ static cl::opt<std::string>
            cl::desc("causal-lm: the labels are the token input ('input', the "
                     "default) or an argument ('separate')"),
            cl::init("input"), cl::cat(category));
-static cl::opt<std::string>
-    optimizer("optimizer", cl::desc("adamw (default), adam, sgd or none"),
-              cl::init("adamw"), cl::cat(category));
-static cl::opt<double> momentum("momentum", cl::desc("sgd: momentum"),
-                                cl::init(0.0), cl::cat(category));
-static cl::opt<double> dampening("dampening",
-                                 cl::desc("sgd: dampening of the momentum"),
-                                 cl::init(0.0), cl::cat(category));
-static cl::opt<bool> nesterov("nesterov", cl::desc("sgd: Nesterov momentum"),
-                              cl::cat(category));
-static cl::opt<double>
-    weightDecay("weight-decay",
-                cl::desc("Weight decay (default: 0.01 for adamw, else 0)"),
-                cl::cat(category));
-static cl::opt<std::string> betas("betas",
-                                  cl::desc("adam, adamw: decay of the moments"),
-                                  cl::value_desc("a,b"), cl::init("0.9,0.999"),
-                                  cl::cat(category));
-static cl::opt<double>
-    epsilon("epsilon", cl::desc("adam, adamw: added to the denominator"),
-            cl::init(1e-8), cl::cat(category));
-
-static cl::opt<std::string>
-    configFile("config",
-               cl::desc("A DeepSpeed config for the step; flags go before what "
-                        "it says"),
-               cl::value_desc("DS.json"), cl::cat(category));
-static cl::opt<double>
-    learningRate("lr", cl::desc("--config: base rate of its schedule"),
-                 cl::value_desc("LR"), cl::cat(category));
-static cl::opt<int64_t> steps("steps",
-                              cl::desc("--config: steps of its schedule"),
-                              cl::value_desc("K"), cl::cat(category));
-static cl::opt<std::string>
-    precision("precision",
-              cl::desc("--config: what \"auto\" means, f32, bf16 or fp16"),
-              cl::value_desc("TYPE"), cl::cat(category));
-
 static bool failWith(const Twine &message) {
   llvm::errs() << "zero-import: error: " << message << "\n";
   return false;
@@ -124,69 +87,14 @@ static bool readDims(std::map<std::string, int64_t> &sizes) {
 }
 
 static bool readStepOptions(train::TrainStepOptions &options) {
-  options.loss = loss;
-  options.labels = labels;
-  options.optimizer = optimizer;
-  options.momentum = momentum;
-  options.dampening = dampening;
-  options.nesterov = nesterov;
-  if (weightDecay.getNumOccurrences())
-    options.weightDecay = weightDecay;
-  options.epsilon = epsilon;
-  auto [first, second] = StringRef(betas).split(',');
-  if (first.getAsDouble(options.beta1) || second.getAsDouble(options.beta2))
-    return failWith("--betas " + betas + ": expected two numbers, a,b");
-  return true;
-}
-
-/// What the flags say already.
-static zero::RunSettings flagSettings(const train::TrainStepOptions &options) {
-  zero::RunSettings flags;
-  auto given = [](auto &flag, auto value, auto &setting) {
-    if (flag.getNumOccurrences())
-      setting = value;
-  };
-  given(optimizer, std::string(optimizer), flags.optimizer);
-  given(momentum, double(momentum), flags.momentum);
-  given(dampening, double(dampening), flags.dampening);
-  given(nesterov, bool(nesterov), flags.nesterov);
-  given(weightDecay, double(weightDecay), flags.weightDecay);
-  given(betas, options.beta1, flags.beta1);
-  given(betas, options.beta2, flags.beta2);
-  given(epsilon, double(epsilon), flags.epsilon);
-  given(learningRate, double(learningRate), flags.learningRate);
-  given(steps, int64_t(steps), flags.steps);
-  given(precision, std::string(precision), flags.precision);
-  return flags;
-}
-
-/// What --config says of the step; stages and ranks come later.
-static bool readConfig(train::TrainStepOptions &options) {
-  if (configFile.empty()) {
-    if (learningRate.getNumOccurrences() || steps.getNumOccurrences() ||
-        precision.getNumOccurrences())
-      return failWith("--lr, --steps and --precision are for --config");
-    return true;
+  try {
+    options = zero_tools::readStepFlags(loss, [](const std::string &note) {
+      llvm::errs() << "zero-import: note: " << note << "\n";
+    });
+  } catch (const std::exception &error) {
+    return failWith(error.what());
   }
-  if (loss.empty())
-    return failWith("--config needs --loss: it says how a step is made");
-  if (precision.getNumOccurrences() && precision != "f32" &&
-      precision != "bf16" && precision != "fp16")
-    return failWith("--precision " + precision +
-                    ": expected f32, bf16 or fp16");
-  zero::ConfigQuestion question;
-  question.flags = flagSettings(options);
-  question.anyRanks = true;
-  llvm::Expected<zero::ConfigResult> result =
-      zero::readDeepSpeedConfigFile(configFile, question);
-  if (!result)
-    return failWith(llvm::toString(result.takeError()));
-  std::vector<std::string> refused = result->refusals();
-  if (!refused.empty())
-    return failWith(configFile + ": " + refused.front());
-  for (const std::string &note : result->notes)
-    llvm::errs() << "zero-import: note: " << configFile << ": " << note << "\n";
-  zero::setStepOptions(result->settings, options);
+  options.labels = labels;
   return true;
 }
 
@@ -233,7 +141,7 @@ static bool run() {
   zero::ImportOptions options;
   train::TrainStepOptions step;
   std::vector<zero::ParamReport> report;
-  if (!readDims(options.dims) || !readStepOptions(step) || !readConfig(step))
+  if (!readDims(options.dims) || !readStepOptions(step))
     return false;
   options.train = trainPatterns;
   options.freeze = freezePatterns;
@@ -272,7 +180,7 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   // --mlir-print-debuginfo shows each operation's ONNX node.
   registerAsmPrinterCLOptions();
-  cl::HideUnrelatedOptions(category);
+  cl::HideUnrelatedOptions({&category, &zero_tools::stepCategory});
   cl::ParseCommandLineOptions(
       argc, argv,
       "Imports an ONNX model as a module of the train and zero dialects.\n");
