@@ -54,7 +54,7 @@ static std::vector<Kind> makeKinds() {
   const Number deepSpeedTotal{"total_num_steps", std::nullopt,
                               Range::NotNegative};
   const std::vector<Number> deepSpeedWarmup = {
-      {"warmup_num_steps", 1000.0, Range::AtLeastOne},
+      {"warmup_num_steps", 1000.0, Range::NotNegative},
       {"warmup_type", 0.0, Range::Truth}};
   const std::vector<Number> cycle = {
       {"cycle_first_step_size", 2000.0, Range::Positive},

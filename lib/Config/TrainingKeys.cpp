@@ -119,8 +119,8 @@ static constexpr ConfigKey table[] = {
         .range(0, 1e6)
         .of(linears),
     used("scheduler.params.warmup_num_steps", Type::Integer, "1000",
-         "steps of the warm-up")
-        .range(1, 1e15)
+         "steps of the warm-up; fewer than 2 are 2")
+        .range(0, 1e15)
         .of(warmups),
     used("scheduler.params.warmup_type", Type::Text, "\"log\"",
          "shape of the warm-up")

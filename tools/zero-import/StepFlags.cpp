@@ -189,5 +189,8 @@ TrainStepOptions zero_tools::readStepFlags(
   step.loss = loss;
   mlir::zero::setStepOptions(settings, step);
   step.groups = trainStepOptions(run).groups;
+  // As an argument of the step a config's rate would be lost with the config.
+  if (settings.learningRate && !step.schedule)
+    step.schedule = {"constant", {{"lr", *settings.learningRate}}};
   return step;
 }

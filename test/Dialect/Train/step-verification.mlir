@@ -114,8 +114,8 @@ func.func @negative(%i: tensor<i64>) {
 // -----
 
 func.func @no_step(%i: tensor<i64>) {
-  // expected-error @+1 {{number warmup_num_steps of schedule WarmupLR is 0.000000e+00, expected at least 1}}
-  %0 = train.schedule %i <"WarmupLR", {lr = 1.0 : f64, warmup_num_steps = 0.0 : f64}> : tensor<i64> -> tensor<f32>
+  // expected-error @+1 {{number total_iters of schedule LinearLR is 0.000000e+00, expected at least 1}}
+  %0 = train.schedule %i <"LinearLR", {lr = 1.0 : f64, total_iters = 0.0 : f64}> : tensor<i64> -> tensor<f32>
   return
 }
 

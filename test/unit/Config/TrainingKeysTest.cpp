@@ -303,6 +303,14 @@ TEST(Schedule, NumbersOfTheFlag) {
                       "of --lr-schedule goes before it"));
 }
 
+/// What Hugging Face's Trainer writes for a run without a warm-up.
+TEST(Schedule, NoWarmUp) {
+  ConfigResult result = read("{'scheduler': {'type': 'WarmupLR', 'params': "
+                             "{'warmup_num_steps': 0}}}");
+  EXPECT_TRUE(result.refusals().empty());
+  EXPECT_EQ(result.settings.lrSchedule->numbers.at("warmup_num_steps"), 0);
+}
+
 TEST(Schedule, BaseRates) {
   EXPECT_EQ(baseRate({"cosine", {{"lr", 2}, {"total", 1}}}), 2);
   EXPECT_FALSE(baseRate({"cosine", {}}));
