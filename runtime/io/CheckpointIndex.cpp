@@ -293,6 +293,19 @@ static std::string_view checkedText(const std::string &path,
   return all;
 }
 
+/// The rows are said for readers; here they follow from the part.
+static void checkRows(const Value &piece, const StateTensor &tensor,
+                      uint32_t part) {
+  int64_t first = tensor.firstRow(part);
+  int64_t end = first + tensor.numRows(part);
+  std::vector<Value> rows = piece.list("rows");
+  if (rows.size() != 2 || rows[0].number(0) != first ||
+      rows[1].number(0) != end)
+    piece.at("rows").fail("is not [" + std::to_string(first) + ", " +
+                          std::to_string(end) + "], the rows of part " +
+                          std::to_string(part));
+}
+
 static std::vector<Checkpoint::FileEntry>
 filesOf(const Value &root, const std::vector<StateTensor> &tensors) {
   std::map<std::string, size_t> byName;
@@ -319,6 +332,8 @@ filesOf(const Value &root, const std::vector<StateTensor> &tensors) {
         part = uint32_t(piece.at("part").number(0, tensor.parts - 1));
       if (!seen.insert({found->second, part}).second)
         piece.fail("is there twice");
+      if (tensor.layout == StateLayout::Rows)
+        checkRows(piece, tensor, part);
       file.pieces.push_back({found->second, part, piece.at("hash").text()});
     }
     files.push_back(std::move(file));

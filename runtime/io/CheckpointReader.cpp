@@ -47,10 +47,20 @@ bool Checkpoint::anyIn(const std::string &path, FileSystem &system) {
   return hasIndex(folder) || !committedIn(folder).empty();
 }
 
+/// A renamed checkpoint would be taken for a newer one, or go on elsewhere.
+static Checkpoint named(Checkpoint checkpoint, const std::string &path) {
+  auto name = CheckpointName::parse(path.substr(path.rfind('/') + 1));
+  if (name && name->step != checkpoint.facts().step)
+    throw IoError(path, "is the checkpoint after step " +
+                            std::to_string(checkpoint.facts().step) +
+                            "; give it the name that it was saved under");
+  return checkpoint;
+}
+
 Checkpoint Checkpoint::open(const std::string &path, FileSystem &system) {
   Folder folder = Folder::open(path, system);
   if (hasIndex(folder))
-    return Checkpoint(std::move(folder));
+    return named(Checkpoint(std::move(folder)), path);
   std::vector<CheckpointName> found = committedIn(folder);
   if (found.empty())
     throw IoError(path, CheckpointName::parse(path.substr(path.rfind('/') + 1))
@@ -60,7 +70,8 @@ Checkpoint Checkpoint::open(const std::string &path, FileSystem &system) {
                               "folder like step-00000010");
   std::string newest = found.back().text();
   try {
-    return Checkpoint(folder.openFolder(newest));
+    return named(Checkpoint(folder.openFolder(newest)),
+                 folder.pathOf(newest));
   } catch (const IoError &error) {
     if (found.size() == 1)
       throw;

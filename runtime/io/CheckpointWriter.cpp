@@ -264,6 +264,9 @@ void Saver::run() {
 CheckpointFolder::CheckpointFolder(const std::string &path, FileSystem &system,
                                    unsigned threads)
     : folder(Folder::openOrMake(path, system)), threads(threads) {
+  std::vector<std::string> names = folder.list();
+  if (std::count(names.begin(), names.end(), checkpointIndexName))
+    throw IoError(path, "is a checkpoint; name the folder that it is in");
   if (!folder.lock())
     throw IoError(path, "another run saves its checkpoints here; give each "
                         "run a folder of its own");

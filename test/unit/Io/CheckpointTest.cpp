@@ -261,6 +261,23 @@ TEST_F(Checkpoints, DamagedNewestNamesAnOlderOne) {
   EXPECT_EQ(loadError(in("run/step-00000001")), "");
 }
 
+TEST_F(Checkpoints, NamesAreThoseOfTheirSteps) {
+  save(1);
+  save(2);
+  std::filesystem::rename(in("run/step-00000001"), in("run/step-00000009"));
+  std::string message = "run/step-00000009: is the checkpoint after step 1; "
+                        "give it the name that it was saved under";
+  EXPECT_THAT(loadError(in("run")), HasSubstr(message));
+  EXPECT_THAT(loadError(in("run/step-00000009")), HasSubstr(message));
+  EXPECT_EQ(loadError(in("run/step-00000002")), "");
+}
+
+TEST_F(Checkpoints, NoneInsideAnother) {
+  save(1);
+  EXPECT_EQ(errorOf([&] { CheckpointFolder run(in("run/step-00000001")); }),
+            "step-00000001: is a checkpoint; name the folder that it is in");
+}
+
 /// A file whose values were exchanged for others, with a hash to match in its
 /// own header, still is not what the index says.
 TEST_F(Checkpoints, FilesOfAnotherCheckpointAreNotTaken) {
@@ -420,6 +437,10 @@ TEST(CheckpointIndexes, NothingIsBelieved) {
        "is not in the list of tensors"},
       {"\"part\":1", "\"part\":4", "is 4, outside [0, 3]"},
       {"\"part\":1", "\"part\":0", "is there twice"},
+      {"\"rows\":[4,5]", "\"rows\":[2,5]",
+       "rows is not [4, 5], the rows of part 2"},
+      {"\"rows\":[4,5]", "\"rows\":[5,4]", "is not [4, 5]"},
+      {",\"rows\":[4,5]", "", "lacks \"rows\""},
       {"{\"tensor\":\"w\",\"hash\":\"h\",\"part\":2,\"rows\":[4,5]},\n  ", "",
        "has no piece for part 2 of tensor \"w\""},
       {"\"files\": [", "\"files\": [[", "is not JSON"},
