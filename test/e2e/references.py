@@ -62,9 +62,11 @@ def scaling_flags(given):
             "--loss-scale-min", f"{given['min_scale']:g}"]
 
 
-def group_flags(pattern, change):
+def group_flags(pattern, change, run):
+    """A group of torch says all its values; one of zero-run leaves what it does not say to later ones."""
     if pattern == "auto":
         return ["--no-decay", "auto"]
+    change = {"weight_decay": run["weight_decay"], **change}
     return ["--group", f"{pattern}:" + ",".join(f"{k.replace('_', '-')}={v}" for k, v in change.items())]
 
 
@@ -73,7 +75,7 @@ def optimizer_flags(run):
     if run["optimizer"] == "sgd":
         flags += ["--momentum", run["momentum"]]
     for pattern, change in run.get("groups", ()):
-        flags += group_flags(pattern, change)
+        flags += group_flags(pattern, change, run)
     if "schedule" in run:
         flags += schedule_flag(*run["schedule"])
     return flags
