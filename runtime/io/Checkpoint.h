@@ -201,6 +201,11 @@ struct CheckpointName {
   }
 };
 
+/// Checkpoints among what a folder holds, oldest first.
+std::vector<CheckpointName> committedIn(const Folder &folder);
+/// Whether a folder is a checkpoint itself.
+bool isCheckpoint(const Folder &folder);
+
 //===----------------------------------------------------------------------===//
 // The index (CheckpointIndex.cpp)
 //===----------------------------------------------------------------------===//

@@ -26,25 +26,11 @@ using namespace zrt;
 /// A million tensors have an index of this size.
 static constexpr uint64_t maxIndexBytes = uint64_t(1) << 30;
 
-static std::vector<CheckpointName> committedIn(const Folder &folder) {
-  std::vector<CheckpointName> found;
-  for (const std::string &name : folder.list())
-    if (auto parsed = CheckpointName::parse(name))
-      found.push_back(*parsed);
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
-static bool hasIndex(const Folder &folder) {
-  std::vector<std::string> names = folder.list();
-  return std::binary_search(names.begin(), names.end(), checkpointIndexName);
-}
-
 bool Checkpoint::anyIn(const std::string &path, FileSystem &system) {
   if (!Folder::exists(path, system))
     return false;
   Folder folder = Folder::open(path, system);
-  return hasIndex(folder) || !committedIn(folder).empty();
+  return isCheckpoint(folder) || !committedIn(folder).empty();
 }
 
 /// A renamed checkpoint would be taken for a newer one, or go on elsewhere.
@@ -59,7 +45,7 @@ static Checkpoint named(Checkpoint checkpoint, const std::string &path) {
 
 Checkpoint Checkpoint::open(const std::string &path, FileSystem &system) {
   Folder folder = Folder::open(path, system);
-  if (hasIndex(folder))
+  if (isCheckpoint(folder))
     return named(Checkpoint(std::move(folder)), path);
   std::vector<CheckpointName> found = committedIn(folder);
   if (found.empty())

@@ -72,6 +72,20 @@ std::string CheckpointName::text() const {
   return again ? name + ("." + std::to_string(again)) : name;
 }
 
+std::vector<CheckpointName> zrt::committedIn(const Folder &folder) {
+  std::vector<CheckpointName> found;
+  for (const std::string &name : folder.list())
+    if (auto parsed = CheckpointName::parse(name))
+      found.push_back(*parsed);
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+bool zrt::isCheckpoint(const Folder &folder) {
+  std::vector<std::string> names = folder.list();
+  return std::binary_search(names.begin(), names.end(), checkpointIndexName);
+}
+
 //===----------------------------------------------------------------------===//
 // Files of ranks
 //===----------------------------------------------------------------------===//
@@ -264,8 +278,7 @@ void Saver::run() {
 CheckpointFolder::CheckpointFolder(const std::string &path, FileSystem &system,
                                    unsigned threads)
     : folder(Folder::openOrMake(path, system)), threads(threads) {
-  std::vector<std::string> names = folder.list();
-  if (std::count(names.begin(), names.end(), checkpointIndexName))
+  if (isCheckpoint(folder))
     throw IoError(path, "is a checkpoint; name the folder that it is in");
   if (!folder.lock())
     throw IoError(path, "another run saves its checkpoints here; give each "
@@ -279,21 +292,11 @@ void CheckpointFolder::removeLeftovers() {
       folder.removeFolder(name);
 }
 
-/// Names of checkpoints among those of a folder, oldest first.
-static std::vector<std::string> committedIn(const Folder &folder) {
-  std::vector<CheckpointName> found;
-  for (const std::string &name : folder.list())
-    if (auto parsed = CheckpointName::parse(name))
-      found.push_back(*parsed);
-  std::sort(found.begin(), found.end());
+std::vector<std::string> CheckpointFolder::checkpoints() const {
   std::vector<std::string> names;
-  for (const CheckpointName &name : found)
+  for (const CheckpointName &name : committedIn(folder))
     names.push_back(name.text());
   return names;
-}
-
-std::vector<std::string> CheckpointFolder::checkpoints() const {
-  return committedIn(folder);
 }
 
 void CheckpointFolder::removeOld(int64_t keep) {
