@@ -490,15 +490,24 @@ def Plan_LaunchOp : Plan_CallLike<"launch", [
   let summary = "runs a compiled kernel";
   let description = [{
     The kernel is a `func.func` with `plan.kernel`; its buffers are passed in
-    order. `writes` lists those it writes.
+    order. `writes` lists those it writes. With `host` it runs on the host's
+    processor, on buffers in host memory.
 
     ```mlir
     plan.launch @sgd(%p, %g, %m, %lr) writes [0, 2]
       : memref<4xf32>, memref<4xf32>, memref<4xf32>, memref<f32>
+    plan.launch @adamw(%ph, %gh, %mh) writes [0, 2] host stream("host") wait(%e)
+      : memref<4xf32>, memref<4xf32>, memref<4xf32>
     ```
 
-    Constraints: the kernel exists; indices in `writes` are in range.
+    Constraints: the kernel exists; indices in `writes` are in range; buffers are
+    in the memory of the processor that runs it.
   }];
+  let arguments = !con((ins FlatSymbolRefAttr:$callee,
+                            Variadic<AnyStaticShapeMemRef>:$buffers,
+                            DenseI64ArrayAttr:$writes, UnitAttr:$host), sync);
+  let assemblyFormat = "$callee `(` $buffers `)` `writes` $writes (`host` $host^)?"
+    # syncFormat # " (`:` type($buffers)^)?";
 }
 
 def Plan_CallOp : Plan_CallLike<"call"> {
@@ -583,8 +592,12 @@ def Plan_AllReduceOp : Plan_Collective<"all_reduce"> {
 def Plan_CopyOp : Plan_Command<"copy"> {
   let summary = "copies a buffer";
   let description = [{
+    Between arenas of different spaces it is a transfer: device to host and back,
+    or host to disk and back.
+
     ```mlir
     plan.copy %a -> %b : memref<4xf32> -> memref<4xf32>
+    plan.copy %g -> %gh stream("to_host") signal(%e) : memref<4xbf16> -> memref<4xbf16>
     ```
 
     Constraints: same element type and number of elements.

@@ -24,6 +24,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -135,6 +136,9 @@ public:
 #include "dialects/Zero/ZeroDialect.h.inc"
 #include "dialects/Zero/ZeroEnums.h.inc"
 #include "dialects/Zero/ZeroInterfaces.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Zero/ZeroAttrs.h.inc"
 
 #define GET_TYPEDEF_CLASSES
 #include "dialects/Zero/ZeroTypes.h.inc"

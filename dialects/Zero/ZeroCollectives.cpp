@@ -174,32 +174,50 @@ void LocalOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 }
 
 //===----------------------------------------------------------------------===//
-// TransferOp, TransferStartOp, WaitOp
+// TransferOp, TransferStartOp, WaitOp; on_host stands in ZeroHost.cpp
 //===----------------------------------------------------------------------===//
 
-static LogicalResult verifyTransfer(Operation *op, ShardedType from, Type to) {
-  auto target = dyn_cast<ShardedType>(to);
-  if (!target || target.getMem() == from.getMem() ||
-      from.withMemory(target.getMem()) != target)
-    return op->emitOpError() << "changes mem and nothing else; cannot turn "
-                             << from << " into " << to;
+/// Whether a transfer may turn a value of type `from` into one of type `to`.
+static LogicalResult verifyMoved(Operation *op, Type from, Type to,
+                                 Memory source, Memory target) {
+  auto shard = dyn_cast<ShardedType>(from);
+  if (!shard ? from == to
+             : shard.getMem() == source && shard.withMemory(target) == to)
+    return success();
+  return op->emitOpError() << "changes mem and nothing else; cannot turn "
+                           << from << " in " << stringifyMemory(source)
+                           << " memory into " << to << " in "
+                           << stringifyMemory(target) << " memory";
+}
+
+template <typename OpTy>
+static LogicalResult verifyTransfer(OpTy op, TypeRange types) {
+  Memory from = op.getFrom(), to = op.getTo();
+  if (from == to || (from != Memory::Host && to != Memory::Host))
+    return op.emitOpError() << "moves from " << stringifyMemory(from) << " to "
+                            << stringifyMemory(to)
+                            << "; one side, and only one, must be host";
+  if (op.getInputs().empty() || op.getInputs().size() != types.size())
+    return op.emitOpError() << "expects at least one tensor and as many "
+                            << "results, got " << op.getInputs().size()
+                            << " tensors and " << types.size() << " results";
+  for (auto [input, type] : llvm::zip_equal(op.getInputs(), types))
+    if (failed(verifyMoved(op, input.getType(), type, from, to)))
+      return failure();
   return success();
 }
 
 LogicalResult TransferOp::verify() {
-  return verifyTransfer(*this, getSource().getType(), getType());
+  return verifyTransfer(*this, getResultTypes());
 }
 
 void TransferOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
-  setName(getResult(), "moved");
+  if (getNumResults())
+    setName(getResult(0), "moved");
 }
 
 LogicalResult TransferStartOp::verify() {
-  ArrayRef<Type> types = getFuture().getType().getTypes();
-  if (types.size() != 1)
-    return emitOpError() << "expects a future of one shard, got "
-                         << getFuture().getType();
-  return verifyTransfer(*this, getSource().getType(), types.front());
+  return verifyTransfer(*this, getFuture().getType().getTypes());
 }
 
 void TransferStartOp::getAsmResultNames(OpAsmSetValueNameFn setName) {

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The collectives and transfers, each in a form that is done when it returns
-// and a `_start` form that yields a future for `zero.wait`. All are variadic:
-// one op is one bucket.
+// The collectives, transfers and the host's compute, each in a form that is done
+// when it returns and a `_start` form that yields a future for `zero.wait`. All
+// are variadic: one op is one bucket.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +18,7 @@ include "dialects/Zero/ZeroTypes.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 
 class Zero_Op<string mnemonic, list<Trait> traits = []>
@@ -231,47 +232,145 @@ def Zero_ReshardOp : Zero_Gather<"reshard", (outs Zero_Results:$results)> {
   }];
 }
 
-def Zero_TransferOp : Zero_Op<"transfer",
-    [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
-  let summary = "moves a shard to another memory space";
-  let description = [{
-    Copies a shard at rest to another `mem`; the only op that changes it.
-
-    **Constraints**: operand and result differ in `mem` and in nothing else.
-
-    Example:
-
-    ```mlir
-    %d = zero.transfer %h : !zero.sharded<10x64xf32, @dp, dim = 0, mem = host>
-                         -> !zero.sharded<10x64xf32, @dp, dim = 0>
-    ```
+// A copy between memory spaces. Subclasses say when it is done.
+class Zero_Transfer<string mnemonic, dag outs, list<Trait> traits = []>
+    : Zero_Op<mnemonic, !listconcat(traits,
+        [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>])> {
+  let arguments = (ins Zero_Inputs<Zero_State>:$inputs,
+    Zero_MemoryAttr:$from, Zero_MemoryAttr:$to);
+  let results = outs;
+  let assemblyFormat = [{
+    $inputs `from` $from `to` $to attr-dict `:` functional-type(operands, results)
   }];
-  let arguments = (ins
-    Arg<Zero_ShardedType, "", [MemRead<Zero_ParameterResource>]>:$source);
-  let results = (outs
-    Res<Zero_ShardedType, "", [MemAlloc<Zero_ParameterResource>]>:$result);
-  let assemblyFormat = "$source attr-dict `:` qualified(type($source)) `->` qualified(type($result))";
   let hasVerifier = 1;
 }
 
-def Zero_TransferStartOp : Zero_Op<"transfer_start", !listconcat(Zero_StartTraits,
-    [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>])> {
-  let summary = "begins a transfer";
+def Zero_TransferOp : Zero_Transfer<"transfer",
+    (outs Res<Variadic<Zero_State>, "", [MemAlloc<Zero_ParameterResource>]>:$results)> {
+  let summary = "moves tensors to another memory space";
   let description = [{
-    As `zero.transfer`, but returns at once; `zero.wait` yields the shard.
+    Copies this rank's tensors between `device`, `host` and `disk`; the only op
+    that changes where a value lies. Shards at rest say in their type where they
+    are; a plain tensor is where the op that made it put it: in device memory,
+    unless it is the result of a transfer, of a `zero.on_host`, or the
+    `zero.local` of a shard that lies elsewhere. A disk is read into and written
+    from host memory.
+
+    ```
+      device ──to_host──▶ host ──disk_write──▶ disk
+             ◀─to_device─      ◀──disk_read───
+    ```
+
+    **Constraints**: `from` and `to` differ, and one of them is `host`; as many
+    results as operands; a shard at rest is in `from` and its result, which
+    differs in nothing else, in `to`; a plain tensor keeps its type. `zero-verify`
+    checks that plain operands are in `from`.
 
     Example:
 
     ```mlir
-    %f = zero.transfer_start %h : !zero.sharded<10x64xf32, @dp, dim = 0, mem = host>
-      -> !zero.future<!zero.sharded<10x64xf32, @dp, dim = 0>>
+    %d = zero.transfer %h from host to device
+      : (!zero.sharded<10x64xf32, @dp, dim = 0, mem = host>) -> !zero.sharded<10x64xf32, @dp, dim = 0>
+    %g, %s = zero.transfer %dw, %scale from device to host
+      : (tensor<3x64xbf16>, tensor<f32>) -> (tensor<3x64xbf16>, tensor<f32>)
     ```
   }];
-  let arguments = (ins
-    Arg<Zero_ShardedType, "", [MemRead<Zero_ParameterResource>]>:$source);
-  let results = (outs Zero_FutureResult:$future);
-  let assemblyFormat = "$source attr-dict `:` qualified(type($source)) `->` qualified(type($future))";
+}
+
+def Zero_TransferStartOp : Zero_Transfer<"transfer_start",
+    (outs Zero_FutureResult:$future), Zero_StartTraits> {
+  let summary = "begins a transfer";
+  let description = [{
+    As `zero.transfer`, but returns at once; `zero.wait` yields the copies.
+    Starts between the same two spaces keep their order.
+
+    Example:
+
+    ```mlir
+    %f = zero.transfer_start %g from device to host
+      : (tensor<3x64xbf16>) -> !zero.future<tensor<3x64xbf16>>
+    %h = zero.wait %f : !zero.future<tensor<3x64xbf16>>
+    ```
+  }];
+}
+
+// Compute of the host's processor. Subclasses say when it is done.
+class Zero_OnHost<string mnemonic, dag outs, list<Trait> traits = []>
+    : Zero_Op<mnemonic, !listconcat(traits, [IsolatedFromAbove,
+        SingleBlockImplicitTerminator<"YieldOp">,
+        DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>])> {
+  let arguments = (ins Zero_Inputs<AnyRankedTensor>:$inputs);
+  let results = outs;
+  let regions = (region SizedRegion<1>:$body);
   let hasVerifier = 1;
+  code common = [{
+    /// The types the body yields, of the op itself or through its future.
+    ::llvm::SmallVector<::mlir::Type> getYieldedTypes();
+    /// The end of the body.
+    YieldOp getYield();
+  }];
+  let extraClassDeclaration = common;
+}
+
+def Zero_OnHostOp : Zero_OnHost<"on_host",
+    (outs Res<Variadic<AnyRankedTensor>, "", [MemAlloc<Zero_ParameterResource>]>:$results)> {
+  let summary = "compute of the host's processor, on host memory";
+  let description = [{
+    Runs its body on the host: operands are in host memory, and so are the
+    results. An optimizer's update stands here where its state lives on the
+    host; a state that is replaced is updated in place.
+
+    **Constraints**: the body's arguments have the operands' types, and it yields
+    the results'. `zero-verify` checks that operands are in host memory.
+
+    Example:
+
+    ```mlir
+    %new, %m1 = zero.on_host (%p = %ph, %g = %gh, %m = %mh, %r = %lr)
+      : (tensor<3x64xf32>, tensor<3x64xf32>, tensor<3x64xf32>, tensor<f32>)
+      -> (tensor<3x64xf32>, tensor<3x64xf32>) {
+      %n, %v = train.sgd %p, %g, %m, %r {momentum = 0.9 : f64} : ...
+      zero.yield %n, %v : tensor<3x64xf32>, tensor<3x64xf32>
+    }
+    zero.assign @w.momentum, %m1 : tensor<3x64xf32>
+    ```
+  }];
+  let assemblyFormat = [{
+    custom<HostBody>($inputs, type($inputs), type($results), $body) attr-dict
+  }];
+}
+
+def Zero_OnHostStartOp : Zero_OnHost<"on_host_start",
+    (outs Zero_FutureResult:$future), Zero_StartTraits> {
+  let summary = "begins compute of the host's processor";
+  let description = [{
+    As `zero.on_host`, but returns at once, and the device goes on meanwhile;
+    `zero.wait` yields the results. Starts keep their order.
+
+    Example:
+
+    ```mlir
+    %f = zero.on_host_start (%x = %a) : (tensor<4xf32>) -> !zero.future<tensor<4xbf16>> {
+      %y = train.cast %x : (tensor<4xf32>) -> tensor<4xbf16>
+      zero.yield %y : tensor<4xbf16>
+    }
+    %y = zero.wait %f : !zero.future<tensor<4xbf16>>
+    ```
+  }];
+  let assemblyFormat = [{
+    custom<HostBody>($inputs, type($inputs), type($future), $body) attr-dict
+  }];
+}
+
+def Zero_YieldOp : Zero_Op<"yield", [Pure, ReturnLike, Terminator,
+    ParentOneOf<["OnHostOp", "OnHostStartOp"]>]> {
+  let summary = "what the body of a zero.on_host yields";
+  let description = [{
+    Example: `zero.yield %n, %v : tensor<3x64xf32>, tensor<3x64xf32>`
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$values);
+  let builders = [OpBuilder<(ins), "">];
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
 
 def Zero_WaitOp : Zero_Op<"wait", [InferTypeOpAdaptor,

@@ -80,6 +80,7 @@ def Zero_Dialect : Dialect {
     `"mean"`, `"sum"` or `"same"`.
   }];
   let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
   let dependentDialects = ["::mlir::shard::ShardDialect"];
   let extraClassDeclaration = [{
     void registerTypes();

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Zero/Zero.h"
+#include "dialects/Zero/HostSyntax.h"
 
 using namespace mlir;
 using namespace mlir::zero;

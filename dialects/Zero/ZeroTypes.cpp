@@ -19,10 +19,17 @@ using namespace mlir::zero;
 
 #include "dialects/Zero/ZeroEnums.cpp.inc"
 
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Zero/ZeroAttrs.cpp.inc"
+
 #define GET_TYPEDEF_CLASSES
 #include "dialects/Zero/ZeroTypes.cpp.inc"
 
 void ZeroDialect::registerTypes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/Zero/ZeroAttrs.cpp.inc"
+      >();
   addTypes<
 #define GET_TYPEDEF_LIST
 #include "dialects/Zero/ZeroTypes.cpp.inc"
@@ -118,8 +125,6 @@ LogicalResult ShardedType::verify(function_ref<InFlightDiagnostic()> emitError,
   if (dim < 0 || dim >= static_cast<int64_t>(shape.size()))
     return emitError() << "dim = " << dim << " is not a dimension of a tensor "
                        << "of rank " << shape.size();
-  if (axes.empty())
-    return emitError() << "expects at least one grid axis in axes";
   llvm::SmallDenseSet<int64_t> seen;
   for (int64_t axis : axes)
     if (axis < 0 || !seen.insert(axis).second)

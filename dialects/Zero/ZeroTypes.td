@@ -25,6 +25,12 @@ def Zero_Memory : I32Enum<"Memory", "where state at rest lives", [
   let cppNamespace = "::mlir::zero";
 }
 
+def Zero_MemoryAttr : EnumAttr<Zero_Dialect, Zero_Memory, "memory"> {
+  let summary = "memory space: device, host or disk";
+  let description = "Example: `zero.transfer %g from device to host : (tensor<4xf32>) -> tensor<4xf32>`.";
+  let assemblyFormat = "`` $value";
+}
+
 class Zero_Type<string name, string typeMnemonic> : TypeDef<Zero_Dialect, name> {
   let mnemonic = typeMnemonic;
 }
@@ -35,14 +41,16 @@ def Zero_ShardedType : Zero_Type<"Sharded", "sharded"> {
     A tensor of which each rank holds one chunk. The logical shape is kept; the
     dimension `dim` is cut in chunks of ceil(d/N) rows over the N ranks of the
     grid's `axes` (default `[0]`). `mem` says where the chunks live: `device`
-    (default), `host` or `disk`. Ops that differ only in `mem` are joined by
-    `zero.transfer`.
+    (default), `host` or `disk`. Types that differ only in `mem` are joined by
+    `zero.transfer`. With `axes = []` nothing is cut and each rank holds the
+    whole tensor: state that is not partitioned but lies outside device memory.
 
     Example:
 
     ```mlir
     !zero.sharded<10x64xf32, @dp, dim = 0>
     !zero.sharded<10x64xf32, @hsdp, axes = [1], dim = 0, mem = host>
+    !zero.sharded<10x64xf32, @dp, axes = [], dim = 0, mem = host>
     ```
 
     A tensor encoding would not do: upstream passes drop encodings. A flat 1-D

@@ -151,6 +151,9 @@ int64_t mlir::zero::ringBytes(TaskKind kind, int64_t bytes, int64_t ranks) {
   case TaskKind::Compute:
   case TaskKind::CopyIn:
   case TaskKind::CopyOut:
+  case TaskKind::DiskRead:
+  case TaskKind::DiskWrite:
+  case TaskKind::HostCompute:
     return 0;
   }
   return 0;

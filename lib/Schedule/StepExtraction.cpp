@@ -560,25 +560,27 @@ void StepBuilder::addReshard(ReshardOp op) {
 
 /// A copy between memory spaces; only what is in device memory has bytes.
 void StepBuilder::addTransfer(TransferOp transfer) {
-  auto from = cast<ShardedType>(transfer.getSource().getType());
-  auto to = cast<ShardedType>(transfer.getType());
-  bool inwards = to.getMem() == Memory::Device;
-  bool disk = from.getMem() == Memory::Disk || to.getMem() == Memory::Disk;
+  bool inwards = transfer.getTo() == Memory::Device;
+  bool disk = transfer.getFrom() == Memory::Disk ||
+              transfer.getTo() == Memory::Disk;
   TaskKind kind = inwards ? TaskKind::CopyIn : TaskKind::CopyOut;
-  int32_t task = addTask(kind, channelOf(inwards ? "copy_in" : "copy_out"),
+  int32_t task = addTask(kind, channelOf(inwards ? "to_device" : "to_host"),
                          transfer.getOperation());
-  int64_t bytes =
-      getHeldBytes(transfer, from.withMemory(Memory::Device), symbols);
+  int64_t bytes = 0;
+  for (auto [input, result] :
+       llvm::zip_equal(transfer.getInputs(), transfer.getResults())) {
+    bytes += getTensorBytes(input.getType());
+    read(task, bufferOf(input));
+    int32_t buffer = addBuffer(getHeldBytes(transfer, result.getType(), symbols),
+                               MemoryKind::OptimizerState,
+                               /*resident=*/false, "a transferred shard");
+    write(task, buffer);
+    step.results[task].push_back(result);
+    bind(result, buffer);
+  }
   StepTask &data = step.graph.tasks[task];
   data.seconds = cost.copy(kind, bytes, disk);
   data.label = "transfer";
-  read(task, bufferOf(transfer.getSource()));
-  int32_t buffer =
-      addBuffer(getHeldBytes(transfer, to, symbols), MemoryKind::OptimizerState,
-                /*resident=*/false, "a transferred shard");
-  write(task, buffer);
-  step.results[task].push_back(transfer.getResult());
-  bind(transfer.getResult(), buffer);
 }
 
 //===----------------------------------------------------------------------===//

@@ -140,6 +140,8 @@ static Command readCommand(const fb::Command &from) {
   to.label = text(from.label());
   to.release = list<uint32_t>(from.release());
   to.writes = list<uint32_t>(from.writes());
+  to.host = from.host();
+  to.split = from.split();
   to.axes = list<uint32_t>(from.axes());
   to.plannedStart = from.planned_start();
   to.plannedSeconds = from.planned_seconds();
@@ -158,7 +160,8 @@ static void fillShards(Program &program) {
 
 static void readTables(const fb::Program &from, Program &to) {
   to.arenas = tables<Arena>(from.arenas(), [](const fb::Arena &arena) {
-    return Arena{arena.space(), arena.bytes(), arena.alignment()};
+    return Arena{arena.space(), arena.bytes(), arena.alignment(),
+                 arena.lower_bound(), arena.budget()};
   });
   to.buffers = tables<Buffer>(from.buffers(), readBuffer);
   for (size_t index = 0; index < to.buffers.size(); ++index)

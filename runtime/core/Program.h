@@ -31,6 +31,8 @@ struct Arena {
   fb::Space space;
   uint64_t bytes; // of one rank
   uint32_t alignment;
+  uint64_t lowerBound = 0;   // most bytes alive at one time
+  int64_t budgetBytes = -1;  // what the plan was made for; -1: no limit
 };
 
 /// Address on a rank: its arena + offset + rank % shards * rankStride.
@@ -132,6 +134,8 @@ struct Command {
   std::vector<uint32_t> release;
   std::vector<uint32_t> writes;        // of a launch: operands; empty: any
   std::vector<uint32_t> axes;          // of the grid; empty: all
+  bool host;                           // a launch on the host's processor
+  int64_t split;                       // of a launch in parts: [0, split)
   double plannedStart, plannedSeconds; // -1: not simulated
 
   /// The attribute's integers; empty if absent.

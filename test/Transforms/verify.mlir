@@ -24,7 +24,7 @@ module attributes {zero.stage = 3 : i64} {
     %clip = train.cast %total : tensor<f64> to tensor<f32>
     %gc = train.div %g, %clip : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
     %hm = zero.read @m : !zero.sharded<10xf32, @dp, dim = 0, mem = host>
-    %dm = zero.transfer %hm : !zero.sharded<10xf32, @dp, dim = 0, mem = host> -> !zero.sharded<10xf32, @dp, dim = 0>
+    %dm = zero.transfer %hm from host to device : (!zero.sharded<10xf32, @dp, dim = 0, mem = host>) -> !zero.sharded<10xf32, @dp, dim = 0>
     %m = zero.local %dm on @dp : !zero.sharded<10xf32, @dp, dim = 0> -> tensor<3xf32>
     %l = zero.local %sw on @dp : !zero.sharded<10xf32, @dp, dim = 0> -> tensor<3xf32>
     %wn, %mn = train.sgd %l, %gc, %m, %lr {momentum = 0.9 : f64} : (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<f32>) -> (tensor<3xf32>, tensor<3xf32>)

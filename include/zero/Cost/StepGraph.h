@@ -57,15 +57,23 @@ enum class TaskKind : uint8_t {
   AllGather,
   ReduceScatter,
   AllReduce,
-  CopyIn, ///< towards device memory
-  CopyOut ///< away from device memory
+  CopyIn,      ///< host to device memory
+  CopyOut,     ///< device to host memory
+  DiskRead,   ///< disk to host memory
+  DiskWrite,   ///< host memory to disk
+  HostCompute ///< on the host's processor
 };
+
+/// Where a buffer lies. Same order as zero::Memory and plan::Space.
+enum class MemorySpace : uint8_t { Device, Host, Disk };
+constexpr unsigned kNumSpaces = 3;
 
 /// Storage of one rank.
 struct StepBuffer {
   int64_t bytes = 0;
   MemoryKind kind = MemoryKind::Activation;
   bool resident = false; ///< alive for the whole step, whoever uses it
+  MemorySpace space = MemorySpace::Device;
 };
 
 /// Something that takes time on one channel.

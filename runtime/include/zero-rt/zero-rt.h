@@ -125,6 +125,15 @@ typedef enum zrt_collective {
 } zrt_collective;
 #define ZRT_NUM_COLLECTIVES 3
 
+/// Ways between memory spaces.
+typedef enum zrt_transfer {
+  ZRT_TO_HOST = 0,   ///< device to host
+  ZRT_TO_DEVICE = 1, ///< host to device
+  ZRT_DISK_WRITE = 2,
+  ZRT_DISK_READ = 3
+} zrt_transfer;
+#define ZRT_NUM_TRANSFERS 4
+
 typedef struct zrt_program zrt_program;
 typedef struct zrt_session zrt_session;
 
@@ -301,6 +310,12 @@ typedef struct zrt_session_options {
   /// first micro-batch, its first command, the lowest rank. Also set by
   /// ZRT_CHECK_FINITE=1.
   int check_finite;
+  /// Folder for the disk arenas, one private file a rank, removed when the
+  /// session ends. NULL: a program with a disk arena is refused.
+  const char *offload_path;
+  /// Threads that work on the host's part of one rank's step (launches on the
+  /// host, checksums of the disk); 0 means 1.
+  uint32_t host_threads_per_rank;
 } zrt_session_options;
 
 #define ZRT_ALL_RANKS (-1)
@@ -390,6 +405,11 @@ typedef struct zrt_counters {
   double library_ms; ///< in library calls, mean over ranks
   double kernel_ms;  ///< in kernels, copies and fills, mean over ranks
   double comm_ms;    ///< in collectives on any stream, mean over ranks
+  /// Bytes copied between memory spaces, summed over ranks: elements of the
+  /// tensors, without the padding of blocks. Divide by N.
+  uint64_t transfer_bytes_all_ranks[ZRT_NUM_TRANSFERS];
+  double transfer_ms; ///< in copies between spaces, mean over ranks
+  double host_ms;     ///< in launches on the host, mean over ranks
 } zrt_counters;
 
 zrt_status zrt_session_get_counters(const zrt_session *session,

@@ -11,11 +11,6 @@ func.func private @f(!zero.sharded<4x4xf32, @dp, dim = 2>)
 
 // -----
 
-// expected-error @below {{expects at least one grid axis in axes}}
-func.func private @f(!zero.sharded<4x4xf32, @dp, axes = [], dim = 0>)
-
-// -----
-
 // expected-error @below {{axes lists 1, which is negative or a repetition}}
 func.func private @f(!zero.sharded<4x4xf32, @dp, axes = [1, 1], dim = 0>)
 
@@ -240,16 +235,63 @@ func.func @f(%x: tensor<10xf32>) {
 // -----
 
 func.func @f(%x: !zero.sharded<10xf32, @dp, dim = 0>) {
-  // expected-error @below {{changes mem and nothing else; cannot turn '!zero.sharded<10xf32, @dp, dim = 0>' into '!zero.sharded<10xf32, @dp, dim = 0>'}}
-  %y = zero.transfer %x : !zero.sharded<10xf32, @dp, dim = 0> -> !zero.sharded<10xf32, @dp, dim = 0>
+  // expected-error @below {{changes mem and nothing else; cannot turn '!zero.sharded<10xf32, @dp, dim = 0>' in device memory into '!zero.sharded<10xf32, @dp, dim = 0>' in host memory}}
+  %y = zero.transfer %x from device to host : (!zero.sharded<10xf32, @dp, dim = 0>) -> !zero.sharded<10xf32, @dp, dim = 0>
   return
 }
 
 // -----
 
-func.func @f(%x: !zero.sharded<10xf32, @dp, dim = 0>) {
-  // expected-error @below {{expects a future of one shard, got '!zero.future<tensor<10xf32>, tensor<10xf32>>'}}
-  %y = zero.transfer_start %x : !zero.sharded<10xf32, @dp, dim = 0> -> !zero.future<tensor<10xf32>, tensor<10xf32>>
+func.func @f(%x: tensor<10xf32>) {
+  // expected-error @below {{moves from device to disk; one side, and only one, must be host}}
+  %y = zero.transfer %x from device to disk : (tensor<10xf32>) -> tensor<10xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<10xf32>) {
+  // expected-error @below {{expects at least one tensor and as many results, got 1 tensors and 2 results}}
+  %y = zero.transfer_start %x from host to device : (tensor<10xf32>) -> !zero.future<tensor<10xf32>, tensor<10xf32>>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<10xf32>) {
+  // expected-error @below {{has a body whose arguments differ from the operands in number or type}}
+  "zero.on_host"(%x) ({
+  ^bb0(%a: tensor<9xf32>):
+    zero.yield
+  }) : (tensor<10xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<10xf32>) {
+  // expected-error @below {{has a body that yields 'tensor<10xf32>', expected 'tensor<9xf32>'}}
+  %y = zero.on_host (%a = %x) : (tensor<10xf32>) -> tensor<9xf32> {
+    zero.yield %a : tensor<10xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<10xf32>) {
+  // expected-error @below {{expected 1 operand types, got 0}}
+  %y = zero.on_host (%a = %x) : () -> () {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<10xf32>) {
+  // expected-error @below {{expected one future, got 0 results}}
+  zero.on_host_start (%a = %x) : (tensor<10xf32>) -> () {
+  }
   return
 }
 

@@ -68,11 +68,35 @@ func.func @async(%g: tensor<10x4xf32>) {
 // CHECK-LABEL: func.func @memory
 func.func @memory() {
   %h = zero.read @far : !zero.sharded<10x8xbf16, @hsdp, axes = [1], dim = 1, mem = host>
-  // CHECK: zero.transfer %{{.*}} : !zero.sharded<10x8xbf16, @hsdp, axes = [1], dim = 1, mem = host> -> !zero.sharded<10x8xbf16, @hsdp, axes = [1], dim = 1>
-  %d = zero.transfer %h : !zero.sharded<10x8xbf16, @hsdp, axes = [1], dim = 1, mem = host> -> !zero.sharded<10x8xbf16, @hsdp, axes = [1], dim = 1>
-  // CHECK: zero.transfer_start %{{.*}} : !zero.sharded<10x8xbf16, @hsdp, axes = [1], dim = 1, mem = host> -> !zero.future<!zero.sharded<10x8xbf16, @hsdp, axes = [1], dim = 1, mem = disk>>
-  %f = zero.transfer_start %h : !zero.sharded<10x8xbf16, @hsdp, axes = [1], dim = 1, mem = host> -> !zero.future<!zero.sharded<10x8xbf16, @hsdp, axes = [1], dim = 1, mem = disk>>
+  // CHECK: zero.transfer %{{.*}} from host to device : (!zero.sharded<10x8xbf16, @hsdp, axes = [1], dim = 1, mem = host>) -> !zero.sharded<10x8xbf16, @hsdp, axes = [1], dim = 1>
+  %d = zero.transfer %h from host to device : (!zero.sharded<10x8xbf16, @hsdp, axes = [1], dim = 1, mem = host>) -> !zero.sharded<10x8xbf16, @hsdp, axes = [1], dim = 1>
+  // CHECK: zero.transfer_start %{{.*}} from host to disk : (!zero.sharded<10x8xbf16, @hsdp, axes = [1], dim = 1, mem = host>) -> !zero.future<!zero.sharded<10x8xbf16, @hsdp, axes = [1], dim = 1, mem = disk>>
+  %f = zero.transfer_start %h from host to disk : (!zero.sharded<10x8xbf16, @hsdp, axes = [1], dim = 1, mem = host>) -> !zero.future<!zero.sharded<10x8xbf16, @hsdp, axes = [1], dim = 1, mem = disk>>
   %e = zero.wait %f : !zero.future<!zero.sharded<10x8xbf16, @hsdp, axes = [1], dim = 1, mem = disk>>
+  return
+}
+
+// A plain tensor keeps its type; state that is not cut has no axes.
+// CHECK-LABEL: func.func @plain
+func.func @plain(%g: tensor<4xbf16>, %s: tensor<f32>,
+                 %m: !zero.sharded<4xf32, @hsdp, axes = [], dim = 0, mem = host>) {
+  // CHECK: zero.transfer %{{.*}}, %{{.*}} from device to host : (tensor<4xbf16>, tensor<f32>) -> (tensor<4xbf16>, tensor<f32>)
+  %gh, %sh = zero.transfer %g, %s from device to host : (tensor<4xbf16>, tensor<f32>) -> (tensor<4xbf16>, tensor<f32>)
+  // CHECK: zero.local %{{.*}} on @hsdp axes [] : !zero.sharded<4xf32, @hsdp, axes = [], dim = 0, mem = host> -> tensor<4xf32>
+  %l = zero.local %m on @hsdp axes [] : !zero.sharded<4xf32, @hsdp, axes = [], dim = 0, mem = host> -> tensor<4xf32>
+  // CHECK: zero.on_host (%[[X:.*]] = %{{.*}}, %[[Y:.*]] = %{{.*}}) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32> {
+  // CHECK-NEXT: arith.addf %[[X]], %[[X]]
+  // CHECK-NEXT: zero.yield %{{.*}} : tensor<4xf32>
+  // CHECK-NEXT: }
+  %n = zero.on_host (%x = %l, %y = %sh) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32> {
+    %z = arith.addf %x, %x : tensor<4xf32>
+    zero.yield %z : tensor<4xf32>
+  }
+  // CHECK: zero.on_host_start (%{{.*}} = %{{.*}}) : (tensor<4xf32>) -> !zero.future<tensor<4xf32>> {
+  %f = zero.on_host_start (%x = %n) : (tensor<4xf32>) -> !zero.future<tensor<4xf32>> {
+    zero.yield %x : tensor<4xf32>
+  }
+  %w = zero.wait %f : !zero.future<tensor<4xf32>>
   return
 }
 
