@@ -50,6 +50,15 @@ struct CompileOptions {
   /// What the backward pass computes again: "none", "selective", "full", or
   /// "auto": what makes the fastest plan within the budget. Empty: none.
   std::string remat;
+  /// What lives outside device memory: rules of the pass `zero-offload`, as in
+  /// "optimizer=host" (the last that matches counts), or alone "none" or
+  /// "auto": what makes the fastest plan within the budget. Empty: none.
+  std::vector<std::string> offload;
+  /// Most bytes of a rank's host arena; absent: a rank's part of what `machine`
+  /// has, no limit if that is empty.
+  std::optional<int64_t> hostMemoryBytes;
+  /// There is a folder for a disk arena: "auto" may use it.
+  bool offloadToDisk = false;
   /// "host" (this machine) or "host:CPU" with LLVM's name of a processor.
   std::string target = "host";
 };
