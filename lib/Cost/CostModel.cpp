@@ -28,6 +28,9 @@ static StringRef collectiveName(TaskKind kind) {
   case TaskKind::Compute:
   case TaskKind::CopyIn:
   case TaskKind::CopyOut:
+  case TaskKind::DiskRead:
+  case TaskKind::DiskWrite:
+  case TaskKind::HostCompute:
     break;
   }
   return {};
@@ -127,13 +130,57 @@ double CostModel::collective(TaskKind kind, int64_t bytes,
   return seconds + collectiveLatency(kind, group);
 }
 
-double CostModel::copy(TaskKind kind, int64_t bytes, bool disk) const {
-  const Link &link = kind == TaskKind::CopyIn
-                         ? (disk ? machine.diskRead : machine.hostToDevice)
-                         : (disk ? machine.diskWrite : machine.deviceToHost);
-  if (link.bandwidth <= 0)
-    return 0;
-  return link.latency + (bytes + link.halfSizeBytes) / link.bandwidth;
+/// The link of a copy, or null.
+static const Link *copyLink(const Machine &machine, TaskKind kind) {
+  const Link *link = nullptr;
+  switch (kind) {
+  case TaskKind::CopyIn:
+    link = &machine.hostToDevice;
+    break;
+  case TaskKind::CopyOut:
+    link = &machine.deviceToHost;
+    break;
+  case TaskKind::DiskRead:
+    link = &machine.diskRead;
+    break;
+  case TaskKind::DiskWrite:
+    link = &machine.diskWrite;
+    break;
+  case TaskKind::Compute:
+  case TaskKind::AllGather:
+  case TaskKind::ReduceScatter:
+  case TaskKind::AllReduce:
+  case TaskKind::HostCompute:
+    break;
+  }
+  return link && link->bandwidth > 0 ? link : nullptr;
+}
+
+double CostModel::copyLatency(TaskKind kind) const {
+  const Link *link = copyLink(machine, kind);
+  return link ? link->latency + link->halfSizeBytes / link->bandwidth : 0;
+}
+
+double CostModel::copy(TaskKind kind, int64_t bytes) const {
+  const Link *link = copyLink(machine, kind);
+  return link ? bytes / link->bandwidth + copyLatency(kind) : 0;
+}
+
+double CostModel::hostCompute(const OpWork &work) const {
+  double bandwidth = machine.hostBandwidth;
+  if (bandwidth <= 0)
+    bandwidth = machine.hostToDevice.bandwidth;
+  if (bandwidth <= 0)
+    bandwidth = machine.memoryBandwidth;
+  double memory =
+      work.bytes / (bandwidth * machine.constant("host_bandwidth_efficiency"));
+  double arithmetic = 0;
+  if (machine.hostFlops > 0)
+    arithmetic =
+        (work.flops +
+         work.transcendentals * machine.constant("transcendental_flops")) /
+        machine.hostFlops;
+  return std::max(memory, arithmetic) + machine.constant("host_latency");
 }
 
 RankGroup CostModel::group(int64_t ranks, int64_t stride) const {

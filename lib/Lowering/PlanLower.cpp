@@ -455,7 +455,7 @@ LogicalResult StepLowering::lowerDispatch(plan::DispatchOp op) {
   order.compute(plan::LaunchOp::create(commands, op.getLoc(),
                                        op.getKernelAttr(), buffers,
                                        commands.getDenseI64ArrayAttr(writes),
-                                       /*host=*/false, StringAttr(),
+                                       /*host=*/UnitAttr(), StringAttr(),
                                        ValueRange(), Value()));
   for (auto [result, place] : llvm::zip_equal(op.getResults(), results))
     memory.bind(result, place);
