@@ -42,6 +42,9 @@ static constexpr MachineConstant constants[] = {
     {"network_line_rate", 0,
      "bytes per second of a rank's part of the adapters that inter_node "
      "stands for; 0: unknown"},
+    {"host_bandwidth_efficiency", 0.8,
+     "part of the host's memory bandwidth that an update there reaches"},
+    {"host_latency", 1e-5, "seconds to start compute on the host"},
     {"channel_sharing", 0,
      "time a collective loses per second that another runs beside it"},
 };
@@ -69,7 +72,8 @@ bool Machine::operator==(const Machine &o) const {
          interNode == o.interNode && intraNodeOf == o.intraNodeOf &&
          interNodeOf == o.interNodeOf && hostToDevice == o.hostToDevice &&
          deviceToHost == o.deviceToHost && diskRead == o.diskRead &&
-         diskWrite == o.diskWrite && constants == o.constants;
+         diskWrite == o.diskWrite && hostBandwidth == o.hostBandwidth &&
+         hostFlops == o.hostFlops && constants == o.constants;
 }
 
 std::optional<int64_t> mlir::zero::parseByteSize(StringRef text) {

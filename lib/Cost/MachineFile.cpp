@@ -221,6 +221,8 @@ void Reader::machine(const json::Object &object, Machine &m) {
   addLink("device_to_host", m.deviceToHost);
   addLink("disk_read", m.diskRead);
   addLink("disk_write", m.diskWrite);
+  addNumber("host_bandwidth", Range::Positive, m.hostBandwidth);
+  addNumber("host_flops", Range::Positive, m.hostFlops);
   add("constants", [&](const json::Value &v) {
     numbers(v, "constants", Range::NotNegative, constantNames, m.constants);
   });
@@ -354,6 +356,10 @@ std::string mlir::zero::printMachine(const Machine &m) {
   link("device_to_host", m.deviceToHost);
   link("disk_read", m.diskRead);
   link("disk_write", m.diskWrite);
+  if (m.hostBandwidth > 0)
+    json.attribute("host_bandwidth", m.hostBandwidth);
+  if (m.hostFlops > 0)
+    json.attribute("host_flops", m.hostFlops);
   json.attribute("constants", numbersToJson(m.constants));
   json.objectEnd();
   stream << '\n';

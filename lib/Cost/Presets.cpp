@@ -23,6 +23,21 @@ struct Preset {
 } // namespace
 
 static constexpr Preset presets[] = {
+    {"v100-32", R"({
+  "name": "v100-32", "ranks_per_node": 16,
+  "memory": "32GiB", "reserved_memory": "1GiB", "host_memory": "1.5TB",
+  "peak_flops": {"f32": 1.57e13, "f16": 1.25e14},
+  "matmul_efficiency": 0.56,
+  "memory_bandwidth": 9e11, "kernel_latency": 5e-6,
+  "intra_node": {"latency": 5e-6, "bandwidth": 1.2e11},
+  "inter_node": {"latency": 6.87e-05, "bandwidth": 6.25e+09},
+  "host_to_device": {"latency": 1e-5, "bandwidth": 3e9},
+  "device_to_host": {"latency": 1e-5, "bandwidth": 3e9},
+  "disk_read": {"latency": 1e-4, "bandwidth": 1.6e9},
+  "disk_write": {"latency": 1e-4, "bandwidth": 1.6e9},
+  "host_bandwidth": 1.28e10, "host_flops": 5.2e11,
+  "constants": {"host_bandwidth_efficiency": 0.57}
+})"},
     {"a100-40", R"({
   "name": "a100-40", "ranks_per_node": 8,
   "memory": "40GiB", "reserved_memory": "1.5GiB", "host_memory": "1TiB",
@@ -36,6 +51,7 @@ static constexpr Preset presets[] = {
   "device_to_host": {"latency": 1e-5, "bandwidth": 2.5e10},
   "disk_read": {"latency": 1e-4, "bandwidth": 1.25e9},
   "disk_write": {"latency": 1e-4, "bandwidth": 6.25e8},
+  "host_bandwidth": 4.1e10, "host_flops": 1.15e12,
   "constants": {"matmul_half_rows": 620, "matmul_half_dim": 59.8,
                 "overlap_slowdown": 0.148, "channel_sharing": 0.702,
                 "attention_efficiency": 0.55, "network_line_rate": 2.5e10}
@@ -53,6 +69,7 @@ static constexpr Preset presets[] = {
   "device_to_host": {"latency": 1e-5, "bandwidth": 2.5e10},
   "disk_read": {"latency": 1e-4, "bandwidth": 1.25e9},
   "disk_write": {"latency": 1e-4, "bandwidth": 6.25e8},
+  "host_bandwidth": 4.1e10, "host_flops": 1.15e12,
   "constants": {"matmul_half_rows": 620, "matmul_half_dim": 59.8,
                 "overlap_slowdown": 0.148, "channel_sharing": 0.702,
                 "attention_efficiency": 0.55, "network_line_rate": 2.5e10}
@@ -70,6 +87,7 @@ static constexpr Preset presets[] = {
   "device_to_host": {"latency": 1e-5, "bandwidth": 4.68e10},
   "disk_read": {"latency": 1e-4, "bandwidth": 3.4e9},
   "disk_write": {"latency": 1e-4, "bandwidth": 1.4e9},
+  "host_bandwidth": 6.1e10, "host_flops": 1.8e12,
   "constants": {"matmul_half_rows": 620, "matmul_half_dim": 59.8,
                 "overlap_slowdown": 0.148, "channel_sharing": 0.702,
                 "attention_efficiency": 0.34, "f8_efficiency": 0.882,
@@ -93,13 +111,15 @@ static constexpr Preset presets[] = {
   "intra_node": {"latency": 4.3e-6, "bandwidth": 6.82e11,
                  "all_reduce": {"latency": 2.2e-6, "bandwidth": 8.38e11}},
   "host_to_device": {"bandwidth": 5.54e10},
-  "device_to_host": {"bandwidth": 5.51e10}
+  "device_to_host": {"bandwidth": 5.51e10},
+  "host_bandwidth": 7.2e10, "host_flops": 1.9e12
 })"},
     {"gh200", R"({
   "base": "h100", "name": "gh200", "ranks_per_node": 1,
   "memory": "96GB", "memory_bandwidth": 4e12, "host_memory": "480GB",
   "host_to_device": {"latency": 5e-6, "bandwidth": 3.59e11},
-  "device_to_host": {"latency": 5e-6, "bandwidth": 3.77e11}
+  "device_to_host": {"latency": 5e-6, "bandwidth": 3.77e11},
+  "host_bandwidth": 4.1e11, "host_flops": 7.1e12
 })"},
     {"rtx4090-pcie", R"({
   "name": "rtx4090-pcie", "ranks_per_node": 8,
@@ -112,11 +132,12 @@ static constexpr Preset presets[] = {
   "host_to_device": {"latency": 1e-5, "bandwidth": 2.5e10},
   "device_to_host": {"latency": 1e-5, "bandwidth": 2.5e10},
   "disk_read": {"latency": 1e-4, "bandwidth": 8e8},
-  "disk_write": {"latency": 1e-4, "bandwidth": 6e8}
+  "disk_write": {"latency": 1e-4, "bandwidth": 6e8},
+  "host_bandwidth": 4.1e10, "host_flops": 1.15e12
 })"},
     {"this-cpu", R"({
   "name": "this-cpu", "ranks_per_node": 8,
-  "memory": "8GiB", "host_memory": "8GiB",
+  "memory": "8GiB", "host_memory": "64GiB",
   "peak_flops": {"f64": 4e10, "f32": 8e10, "bf16": 8e10, "f16": 2e10},
   "matmul_efficiency": 0.85, "matmul_half_flops": 1e6,
   "memory_bandwidth": 1e10, "kernel_latency": 2e-6,
@@ -125,7 +146,8 @@ static constexpr Preset presets[] = {
   "host_to_device": {"latency": 2e-6, "bandwidth": 5e9},
   "device_to_host": {"latency": 2e-6, "bandwidth": 5e9},
   "disk_read": {"latency": 1e-4, "bandwidth": 1e9},
-  "disk_write": {"latency": 1e-4, "bandwidth": 5e8}
+  "disk_write": {"latency": 1e-4, "bandwidth": 5e8},
+  "host_bandwidth": 1e10, "host_flops": 2e10
 })"},
 };
 

@@ -579,7 +579,7 @@ void StepBuilder::addTransfer(TransferOp transfer) {
     bind(result, buffer);
   }
   StepTask &data = step.graph.tasks[task];
-  data.seconds = cost.copy(kind, bytes, disk);
+  data.seconds = cost.copy(kind, bytes);
   data.label = "transfer";
 }
 

@@ -53,8 +53,16 @@ public:
   /// The part of `collective` that does not depend on bytes.
   double collectiveLatency(TaskKind kind, RankGroup group) const;
 
-  /// A copy between host and device, or disk and host.
-  double copy(TaskKind kind, int64_t bytes, bool disk = false) const;
+  /// A copy between two memory spaces: CopyIn, CopyOut, DiskRead or DiskWrite.
+  /// Other kinds take no time, and so does a link the machine does not know.
+  double copy(TaskKind kind, int64_t bytes) const;
+  /// The part of `copy` that does not depend on bytes.
+  double copyLatency(TaskKind kind) const;
+
+  /// One rank's compute on the host's processor: bound by the bandwidth of the
+  /// host's memory or by its arithmetic. A machine that says nothing of its
+  /// host has the bandwidth of its host link, else that of its device.
+  double hostCompute(const OpWork &work) const;
 
   /// How `ranks` ranks in a row, `stride` apart, lie on the nodes.
   RankGroup group(int64_t ranks, int64_t stride = 1) const;

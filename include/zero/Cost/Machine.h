@@ -47,7 +47,7 @@ struct Machine {
   int64_t nodes = 1, ranksPerNode = 8;
   int64_t memoryBytes = 0;   ///< of a rank's device
   int64_t reservedBytes = 0; ///< context and libraries, not for the plan
-  int64_t hostMemoryBytes = 0;
+  int64_t hostMemoryBytes = 0; ///< of a node, shared by its ranks
   std::map<std::string, double> peakFlops; ///< by type: "f32", "bf16", ...
   double matmulEfficiency = 1;             ///< of the peak, for large products
   /// Flops of a product at which half of that efficiency is reached.
@@ -58,11 +58,21 @@ struct Machine {
   /// Links as a kind of collective ("all_gather", "reduce_scatter",
   /// "all_reduce") sees them, where it differs from the above.
   std::map<std::string, Link> intraNodeOf, interNodeOf;
+  /// Of one rank while all ranks of its node copy.
   Link hostToDevice, deviceToHost;
   Link diskRead, diskWrite;
+  /// What one rank's part of the host's processor does while all ranks of its
+  /// node compute there. 0: unknown; see CostModel::hostCompute.
+  double hostBandwidth = 0; ///< host memory, bytes read plus written a second
+  double hostFlops = 0;     ///< f32, flop/s
   /// Further named constants of the model, fitted or measured; see
   /// `machineConstants`.
   std::map<std::string, double> constants;
+
+  /// Host memory for one rank, all ranks of the node having as much.
+  int64_t hostMemoryOfRank() const {
+    return hostMemoryBytes / (ranksPerNode > 0 ? ranksPerNode : 1);
+  }
 
   /// A constant of `machineConstants`, or its default.
   double constant(llvm::StringRef name) const;

@@ -57,10 +57,10 @@ enum class TaskKind : uint8_t {
   AllGather,
   ReduceScatter,
   AllReduce,
-  CopyIn,      ///< host to device memory
-  CopyOut,     ///< device to host memory
+  CopyIn,     ///< host to device memory
+  CopyOut,    ///< device to host memory
   DiskRead,   ///< disk to host memory
-  DiskWrite,   ///< host memory to disk
+  DiskWrite,  ///< host memory to disk
   HostCompute ///< on the host's processor
 };
 

@@ -153,8 +153,63 @@ TEST(CostModel, Copies) {
   EXPECT_NEAR(cost.copy(TaskKind::CopyIn, 54800000000), 1, 0.01);
   EXPECT_GT(cost.copy(TaskKind::CopyOut, 1 << 30),
             cost.copy(TaskKind::CopyIn, 1 << 30));
-  EXPECT_GT(cost.copy(TaskKind::CopyIn, 1 << 30, /*disk=*/true),
+  // Disks write slower than they read.
+  EXPECT_GT(cost.copy(TaskKind::DiskRead, 1 << 30),
             cost.copy(TaskKind::CopyIn, 1 << 30));
+  EXPECT_GT(cost.copy(TaskKind::DiskWrite, 1 << 30),
+            cost.copy(TaskKind::DiskRead, 1 << 30));
+  EXPECT_EQ(cost.copy(TaskKind::DiskRead, 0),
+            cost.copyLatency(TaskKind::DiskRead));
+  EXPECT_EQ(cost.copy(TaskKind::AllGather, 1 << 30), 0);
+}
+
+/// Adam of a mixed-precision step: master, gradient and two moments are read,
+/// master, moments and the 2-byte parameter written.
+static OpWork hostAdam(double elements) {
+  OpWork work;
+  work.bytes = 30 * elements;
+  work.flops = 14 * elements;
+  work.transcendentals = 2 * elements;
+  return work;
+}
+
+// CPU-Adam on a DGX-2 that one rank has alone (arXiv 2101.06840, table 4):
+// billions of parameters, seconds.
+TEST(CostModel, HostUpdatesAreCpuAdams) {
+  Machine machine = preset("v100-32");
+  machine.hostBandwidth *= machine.ranksPerNode;
+  machine.hostFlops *= machine.ranksPerNode;
+  CostModel cost(machine);
+  constexpr double measured[][2] = {
+      {1, 0.22}, {2, 0.51}, {4, 1.03}, {8, 2.41}, {10, 2.57}};
+  for (auto [billions, seconds] : measured)
+    EXPECT_NEAR(cost.hostCompute(hostAdam(billions * 1e9)) / seconds, 1, 0.18)
+        << billions << " billion";
+}
+
+TEST(CostModel, AHostOfWhichNothingIsKnownHasTheBandwidthOfItsLink) {
+  Machine machine = preset("h100");
+  machine.hostBandwidth = machine.hostFlops = 0;
+  OpWork work;
+  work.bytes = 1e9;
+  double efficiency = machine.constant("host_bandwidth_efficiency");
+  double latency = machine.constant("host_latency");
+  EXPECT_NEAR(CostModel(machine).hostCompute(work),
+              1e9 / (machine.hostToDevice.bandwidth * efficiency) + latency,
+              1e-9);
+  machine.hostToDevice.bandwidth = 0;
+  EXPECT_NEAR(CostModel(machine).hostCompute(work),
+              1e9 / (machine.memoryBandwidth * efficiency) + latency, 1e-9);
+}
+
+TEST(CostModel, HostArithmeticBoundsWhatMovesLittle) {
+  CostModel cost(preset("h100"));
+  OpWork work;
+  work.flops = 1e12;
+  double arithmetic = cost.hostCompute(work);
+  EXPECT_GT(arithmetic, 1e12 / cost.getMachine().hostFlops);
+  work.transcendentals = 1e11;
+  EXPECT_GT(cost.hostCompute(work), 2 * arithmetic);
 }
 
 TEST(CostModel, RingBytes) {

@@ -67,6 +67,16 @@ TEST(Machine, ABaseIsChangedFieldByField) {
             h100.constant("attention_efficiency"));
 }
 
+TEST(Machine, RanksShareTheMemoryOfTheirNode) {
+  Machine machine = llvm::cantFail(parseMachine(
+      with("\"host_memory\": \"2TiB\", \"ranks_per_node\": 4, "
+           "\"host_bandwidth\": 1e11, \"host_flops\": 2e12"),
+      "m.json"));
+  EXPECT_EQ(machine.hostMemoryOfRank(), int64_t(512) << 30);
+  EXPECT_EQ(machine.hostBandwidth, 1e11);
+  EXPECT_EQ(machine.hostFlops, 2e12);
+}
+
 TEST(Machine, AnUnknownFieldNamesTheClosest) {
   EXPECT_EQ(errorOf(with("\"memory_bandwith\": 1")),
             "m.json: unknown field memory_bandwith; did you mean "
@@ -97,6 +107,11 @@ TEST(Machine, AWrongValueSaysWhatIsExpected) {
             "to 1e30");
   EXPECT_EQ(errorOf(with("\"peak_flops\": 3")),
             "m.json: peak_flops is 3; expected an object of numbers");
+  EXPECT_EQ(errorOf(with("\"host_bandwidth\": 0")),
+            "m.json: host_bandwidth is 0; expected a number from 1e-30 to "
+            "1e30");
+  EXPECT_THAT(errorOf(with("\"host_flop\": 1")),
+              HasSubstr("did you mean host_flops?"));
   EXPECT_EQ(errorOf(with("\"disk_read\": 3")),
             "m.json: disk_read is 3; expected an object with latency and "
             "bandwidth");
