@@ -267,20 +267,24 @@ def Plan_ArenaOp : Plan_Op<"arena", [HasParent<"ProgramOp">]> {
   let summary = "memory of one space, held for the whole run";
   let description = [{
     `bytes` is what one rank holds and `lower_bound` the most bytes alive at one
-    time; both are absent until `plan-allocate` has run.
+    time; both are absent until `plan-allocate` has run. `budget` is the memory of
+    this space that the program was made for; that of the device stands in the
+    program.
 
     ```mlir
     %dev = plan.arena device bytes(86016) lower_bound(86000)
+    %host = plan.arena host bytes(4096) lower_bound(4096) budget(1000000)
     ```
 
     Constraints: `bytes` is not negative.
   }];
   let arguments = (ins Plan_SpaceAttr:$space, OptionalAttr<I64Attr>:$bytes,
-                       OptionalAttr<I64Attr>:$lower_bound);
+                       OptionalAttr<I64Attr>:$lower_bound,
+                       OptionalAttr<I64Attr>:$budget);
   let results = (outs Plan_ArenaType:$arena);
   let assemblyFormat = [{
     $space (`bytes` `(` $bytes^ `)`)? (`lower_bound` `(` $lower_bound^ `)`)?
-    attr-dict
+    (`budget` `(` $budget^ `)`)? attr-dict
   }];
   let hasVerifier = 1;
 }
@@ -593,17 +597,20 @@ def Plan_CopyOp : Plan_Command<"copy"> {
   let summary = "copies a buffer";
   let description = [{
     Between arenas of different spaces it is a transfer: device to host and back,
-    or host to disk and back.
+    or host to disk and back. `label` names what moves, for people.
 
     ```mlir
     plan.copy %a -> %b : memref<4xf32> -> memref<4xf32>
-    plan.copy %g -> %gh stream("to_host") signal(%e) : memref<4xbf16> -> memref<4xbf16>
+    plan.copy %g -> %gh label("gradient of fc.weight") stream("to_host") signal(%e)
+      : memref<4xbf16> -> memref<4xbf16>
     ```
 
     Constraints: same element type and number of elements.
   }];
-  let arguments = !con((ins AnyStaticShapeMemRef:$source, AnyStaticShapeMemRef:$target), sync);
-  let assemblyFormat = "$source `->` $target" # syncFormat # " `:` type($source) `->` type($target)";
+  let arguments = !con((ins AnyStaticShapeMemRef:$source,
+                            AnyStaticShapeMemRef:$target,
+                            OptionalAttr<StrAttr>:$label), sync);
+  let assemblyFormat = "$source `->` $target (`label` `(` $label^ `)`)?" # syncFormat # " `:` type($source) `->` type($target)";
   let hasVerifier = 1;
 }
 

@@ -56,7 +56,7 @@ StepLowering::StepLowering(ModuleOp module, func::FuncOp front,
       commands(OpBuilder::atBlockEnd(&program.getBody().back())),
       arena(plan::ArenaOp::create(
           declarations, step.getLoc(), plan::ArenaType::get(step.getContext()),
-          plan::Space::Device, IntegerAttr(), IntegerAttr())),
+          plan::Space::Device, IntegerAttr(), IntegerAttr(), IntegerAttr())),
       memory(declarations, arena.getArena(), liveness), order(declarations) {}
 
 //===----------------------------------------------------------------------===//
@@ -243,7 +243,7 @@ Place StepLowering::fresh(Location loc, ShapedType type, plan::Kind kind) {
 void StepLowering::copy(Location loc, const Place &from, const Place &to) {
   order.compute(plan::CopyOp::create(
       commands, loc, memory.materialize(loc, from), memory.materialize(loc, to),
-      StringAttr(), ValueRange(), Value()));
+      /*label=*/StringAttr(), StringAttr(), ValueRange(), Value()));
 }
 
 /// The storage of the symbol that `value` is assigned to, if `producer` may
