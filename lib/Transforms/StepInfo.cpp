@@ -34,12 +34,16 @@ bool zero::gathersState(Operation *op) {
   return isa<AllGatherOp, AllGatherStartOp>(op) &&
          llvm::any_of(op->getOperands(), [](Value value) {
            return isa<ShardedType>(value.getType()) ||
-                  value.getDefiningOp<ReshardOp>();
+                  isa_and_nonnull<ReshardOp, LocalOp>(
+                      lookThrough(value).getDefiningOp());
          });
 }
 
 Value zero::getStateBehind(Value value) {
+  value = lookThrough(value);
   Operation *op = value.getDefiningOp();
+  if (auto local = dyn_cast_or_null<LocalOp>(op))
+    return getStateBehind(local.getSource());
   if (auto reshard = dyn_cast_or_null<ReshardOp>(op))
     return getStateBehind(
         reshard.getInputs()[cast<OpResult>(value).getResultNumber()]);
@@ -105,17 +109,22 @@ bool zero::isZeroSplat(Value value) {
 }
 
 StateOp zero::getReadAccumulator(Value value, SymbolTable &symbols) {
+  value = lookThrough(value);
   if (auto local = value.getDefiningOp<LocalOp>())
-    value = local.getSource();
+    value = lookThrough(local.getSource());
   auto read = value.getDefiningOp<ReadOp>();
   auto state = read ? symbols.lookup<StateOp>(read.getSymbol()) : StateOp();
   return state && state.getAccumulator() ? state : StateOp();
 }
 
 StateOp zero::getSummedAccumulator(Operation *op, SymbolTable &symbols) {
+  // These hand it on.
+  if (isa<LocalOp, TransferOp, TransferStartOp, WaitOp, OnHostOp, OnHostStartOp,
+          YieldOp>(op))
+    return {};
   for (Value operand : op->getOperands())
     if (StateOp state = getReadAccumulator(operand, symbols))
-      return isa<LocalOp>(op) ? StateOp() : state;
+      return state;
   return {};
 }
 

@@ -425,19 +425,13 @@ LogicalResult Checker::checkReductions() {
   return failure(anyFailed);
 }
 
-/// The memory a value lies in, if it is the state of a symbol or its chunk.
-static Memory getMemory(Value value) {
-  if (auto local = value.getDefiningOp<LocalOp>())
-    value = local.getSource();
-  auto sharded = dyn_cast<ShardedType>(value.getType());
-  return sharded ? sharded.getMem() : Memory::Device;
-}
-
 LogicalResult Checker::checkMemory() {
   bool failed = false;
   func.walk([&](Operation *op) {
     // These move data or name it; all others compute.
-    if (isa<LocalOp, TransferOp, TransferStartOp, AssignOp>(op))
+    if (isa<LocalOp, TransferOp, TransferStartOp, AssignOp, OnHostOp,
+            OnHostStartOp, YieldOp>(op) ||
+        op->getParentOfType<OnHostOp>() || op->getParentOfType<OnHostStartOp>())
       return;
     for (Value operand : op->getOperands())
       if (Memory memory = getMemory(operand); memory != Memory::Device) {
