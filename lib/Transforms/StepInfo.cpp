@@ -74,6 +74,20 @@ static StringRef getUnitOfSymbol(StringRef name, SymbolTable &symbols) {
   return param ? param.getUnit().value_or(param.getSymName()) : "";
 }
 
+/// The value elsewhere that `use` becomes, if its owner copies it; see
+/// lookThrough.
+static Value getCopyFor(OpOperand &use) {
+  Operation *user = use.getOwner();
+  unsigned number = use.getOperandNumber();
+  if (isa<TransferOp>(user))
+    return user->getResult(number);
+  if (isa<OnHostOp>(user))
+    return user->getRegion(0).getArgument(number);
+  if (isa<YieldOp>(user) && isa<OnHostOp>(user->getParentOp()))
+    return user->getParentOp()->getResult(number);
+  return {};
+}
+
 StringRef zero::getUnitOf(Operation *collective, SymbolTable &symbols) {
   Value state = collective->getOperand(0);
   if (gathersState(collective))
@@ -84,9 +98,14 @@ StringRef zero::getUnitOf(Operation *collective, SymbolTable &symbols) {
   llvm::SetVector<Value> values;
   values.insert(collective->getResult(0));
   for (size_t i = 0; i < values.size(); ++i)
-    for (Operation *user : values[i].getUsers()) {
+    for (OpOperand &use : values[i].getUses()) {
+      Operation *user = use.getOwner();
       if (auto assign = dyn_cast<AssignOp>(user))
         return getUnitOfSymbol(assign.getSymbol(), symbols);
+      if (Value copy = getCopyFor(use)) {
+        values.insert(copy);
+        continue;
+      }
       for (Value result : user->getResults()) {
         auto from = dyn_cast<RankedTensorType>(values[i].getType());
         auto to = dyn_cast<RankedTensorType>(result.getType());

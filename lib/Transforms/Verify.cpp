@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "StepInfo.h"
+#include "VerifyMemory.h"
 #include "VerifyMicroBatches.h"
 #include "Views.h"
 #include "zero/Transforms/Passes.h"
@@ -58,18 +59,26 @@ public:
   LogicalResult checkReleased();
   LogicalResult checkReshards();
   LogicalResult checkReductions();
-  LogicalResult checkMemory();
 
 private:
-  Across get(Value value) const { return across.lookup(value); }
+  // A copy elsewhere is as what it is a copy of.
+  Across get(Value value) const { return across.lookup(lookThrough(value)); }
+  uint64_t getReducedAxes(Value value) const {
+    return reducedAxes.lookup(lookThrough(value));
+  }
+  uint64_t getCutAxes(Value value) const {
+    return cutAxes.lookup(lookThrough(value));
+  }
   Across join(Operation *op) const;
-  FailureOr<Across> transfer(Operation *op);
+  FailureOr<Across> propagate(Operation *op);
   FailureOr<Across> reduce(Operation *op, bool isAverage, bool scatters);
   FailureOr<Across> average(Operation *op, Across in, bool scatters);
   uint64_t getReducedAxes(Operation *op) const;
   uint64_t getCutAxes(Operation *op) const;
   LogicalResult checkAssign(AssignOp assign);
   LogicalResult checkSum(Operation *add);
+  LogicalResult checkOp(Operation *op);
+  LogicalResult checkOps(Block &block);
   LogicalResult checkOutputs();
 
   FunctionOpInterface func;
@@ -108,7 +117,20 @@ LogicalResult Checker::checkFutures() {
   return failure(failed);
 }
 
-/// While a collective is in flight, the state it reads stays as it is.
+static StringRef describeStart(Operation *start) {
+  if (isa<TransferStartOp>(start))
+    return "a transfer";
+  return isa<OnHostStartOp>(start) ? "compute of the host" : "a collective";
+}
+
+/// The state that `value` is, or is the chunk of.
+static ReadOp getRead(Value value) {
+  if (auto local = value.getDefiningOp<LocalOp>())
+    value = local.getSource();
+  return value.getDefiningOp<ReadOp>();
+}
+
+/// While something is in flight, the state it reads stays as it is.
 LogicalResult Checker::checkFlights() {
   llvm::StringMap<SmallVector<AssignOp>> assigns;
   func.walk([&](AssignOp op) { assigns[op.getSymbol()].push_back(op); });
@@ -118,7 +140,7 @@ LogicalResult Checker::checkFlights() {
     if (!start || start->getBlock() != wait->getBlock())
       return;
     for (Value operand : start->getOperands()) {
-      auto read = operand.getDefiningOp<ReadOp>();
+      ReadOp read = getRead(operand);
       if (!read)
         continue;
       for (AssignOp assign : assigns.lookup(read.getSymbol())) {
@@ -126,10 +148,10 @@ LogicalResult Checker::checkFlights() {
             !start->isBeforeInBlock(assign) || !assign->isBeforeInBlock(wait))
           continue;
         failed = true;
-        InFlightDiagnostic diag =
-            assign.emitOpError()
-            << "assigns " << assign.getSymbolAttr()
-            << " while a collective that reads it is in flight; wait first";
+        InFlightDiagnostic diag = assign.emitOpError()
+                                  << "assigns " << assign.getSymbolAttr()
+                                  << " while " << describeStart(start)
+                                  << " that reads it is in flight; wait first";
         diag.attachNote(start->getLoc()) << "it begins here";
         diag.attachNote(wait.getLoc()) << "and is awaited here";
       }
@@ -249,7 +271,7 @@ static std::pair<uint64_t, uint64_t> getAxes(Operation *op,
 uint64_t Checker::getReducedAxes(Operation *op) const {
   uint64_t axes = 0;
   for (Value value : getUsedValues(op))
-    axes |= reducedAxes.lookup(value);
+    axes |= getReducedAxes(value);
   return axes;
 }
 
@@ -263,7 +285,7 @@ uint64_t Checker::getCutAxes(Operation *op) const {
     return sums.lookup(read.getSymbol()).cutAxes;
   uint64_t axes = 0;
   for (Value value : getUsedValues(op))
-    axes |= cutAxes.lookup(value);
+    axes |= getCutAxes(value);
   return axes;
 }
 
@@ -305,7 +327,7 @@ FailureOr<Across> Checker::reduce(Operation *op, bool isAverage,
   return average(op, in, scatters);
 }
 
-FailureOr<Across> Checker::transfer(Operation *op) {
+FailureOr<Across> Checker::propagate(Operation *op) {
   if (auto read = dyn_cast<ReadOp>(op)) {
     auto param = symbols.lookup<ParamOp>(read.getSymbol());
     if ((param && param.getBuffer()) ||
@@ -338,8 +360,8 @@ LogicalResult Checker::checkAssign(AssignOp assign) {
     return success();
   if (state && state.getAccumulator() && func.getName() == kAccumulateName) {
     Value value = assign.getValue();
-    sums[assign.getSymbol()] = {get(value), reducedAxes.lookup(value),
-                                cutAxes.lookup(value)};
+    sums[assign.getSymbol()] = {get(value), getReducedAxes(value),
+                                getCutAxes(value)};
     return success();
   }
   StringRef problem;
@@ -374,7 +396,7 @@ LogicalResult Checker::checkSum(Operation *add) {
       func.getName() == kAccumulateName || add->getNumOperands() != 2)
     return success();
   Value a = add->getOperand(0), b = add->getOperand(1);
-  if (get(a) == get(b) && reducedAxes.lookup(a) == reducedAxes.lookup(b))
+  if (get(a) == get(b) && getReducedAxes(a) == getReducedAxes(b))
     return success();
   return add->emitOpError()
          << "adds to @" << accumulator.getSymName()
@@ -399,49 +421,50 @@ LogicalResult Checker::checkOutputs() {
   return success();
 }
 
+/// Whether what `op` yields is what it is given, or what is computed in its
+/// body.
+static bool handsOn(Operation *op) {
+  if (auto wait = dyn_cast<WaitOp>(op))
+    op = wait.getFuture().getDefiningOp();
+  return isa_and_nonnull<TransferOp, TransferStartOp, OnHostOp, OnHostStartOp,
+                         YieldOp>(op);
+}
+
+LogicalResult Checker::checkOp(Operation *op) {
+  if (auto assign = dyn_cast<AssignOp>(op))
+    return checkAssign(assign);
+  if (isa<OnHostOp, OnHostStartOp>(op))
+    return checkOps(op->getRegion(0).front());
+  if (handsOn(op))
+    return success();
+  bool anyFailed = failed(checkSum(op));
+  FailureOr<Across> state = propagate(op);
+  anyFailed |= failed(state);
+  uint64_t cut = getCutAxes(op);
+  for (Value result : op->getResults()) {
+    across[result] = state.value_or(Across::Averaged);
+    if (cut)
+      cutAxes[result] = cut;
+  }
+  return failure(anyFailed);
+}
+
+LogicalResult Checker::checkOps(Block &block) {
+  bool anyFailed = false;
+  for (Operation &op : block)
+    anyFailed |= failed(checkOp(&op));
+  return failure(anyFailed);
+}
+
 LogicalResult Checker::checkReductions() {
   Block &body = func.getFunctionBody().front();
   for (BlockArgument arg : body.getArguments())
     across[arg] = func.getArgAttr(arg.getArgNumber(), kHyperAttr)
                       ? Across::Same
                       : Across::Differs;
-  bool anyFailed = false;
-  for (Operation &op : body) {
-    if (auto assign = dyn_cast<AssignOp>(op)) {
-      anyFailed |= failed(checkAssign(assign));
-      continue;
-    }
-    anyFailed |= failed(checkSum(&op));
-    FailureOr<Across> state = transfer(&op);
-    anyFailed |= failed(state);
-    uint64_t cut = getCutAxes(&op);
-    for (Value result : op.getResults()) {
-      across[result] = state.value_or(Across::Averaged);
-      if (cut)
-        cutAxes[result] = cut;
-    }
-  }
+  bool anyFailed = failed(checkOps(body));
   anyFailed |= failed(checkOutputs());
   return failure(anyFailed);
-}
-
-LogicalResult Checker::checkMemory() {
-  bool failed = false;
-  func.walk([&](Operation *op) {
-    // These move data or name it; all others compute.
-    if (isa<LocalOp, TransferOp, TransferStartOp, AssignOp, OnHostOp,
-            OnHostStartOp, YieldOp>(op) ||
-        op->getParentOfType<OnHostOp>() || op->getParentOfType<OnHostStartOp>())
-      return;
-    for (Value operand : op->getOperands())
-      if (Memory memory = getMemory(operand); memory != Memory::Device) {
-        failed = true;
-        op->emitOpError() << "computes on a value in "
-                          << stringifyMemory(memory)
-                          << " memory; move it with zero.transfer first";
-      }
-  });
-  return failure(failed);
 }
 
 void VerifyPass::runOnOperation() {
@@ -466,7 +489,7 @@ void VerifyPass::runOnOperation() {
     bad |= failed(checker.checkReleases());
     bad |= failed(checker.checkReleased());
     bad |= failed(checker.checkReshards());
-    bad |= failed(checker.checkMemory());
+    bad |= failed(verifyMemory(func, symbols));
     if (partitioned && func.getFunctionBody().hasOneBlock())
       bad |= failed(checker.checkReductions());
     if (bad)

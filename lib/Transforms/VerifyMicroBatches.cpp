@@ -34,6 +34,7 @@ private:
   LogicalResult checkAssign(AssignOp assign);
   LogicalResult checkSum(Operation *add, StateOp accumulator);
   LogicalResult checkUpdate(OptimizerUpdate update);
+  LogicalResult checkOps(Block &block);
   LogicalResult checkSums();
 
   FunctionOpInterface func;
@@ -59,7 +60,7 @@ static llvm::SetVector<Operation *> findSeeds(Value value) {
   llvm::DenseSet<Operation *> seen;
   SmallVector<Value> worklist = {value};
   while (!worklist.empty()) {
-    Operation *op = worklist.pop_back_val().getDefiningOp();
+    Operation *op = lookThrough(worklist.pop_back_val()).getDefiningOp();
     if (!op || !seen.insert(op).second)
       continue;
     if (isa<train::LossSeedOp>(op))
@@ -101,11 +102,12 @@ LogicalResult MicroBatchChecker::checkAssign(AssignOp assign) {
            << "assigns " << assign.getSymbolAttr() << " in @" << kAccumulateName
            << ", which runs for each micro-batch; only accumulators and "
               "buffers change there";
-  if (!isFront && accumulates && !isZeroSplat(assign.getValue()))
+  Value value = lookThrough(assign.getValue());
+  if (!isFront && accumulates && !isZeroSplat(value))
     return assign.emitOpError()
            << "leaves in " << assign.getSymbolAttr()
            << " what the next step would add to; expects a constant of zeros";
-  Operation *def = assign.getValue().getDefiningOp();
+  Operation *def = value.getDefiningOp();
   if (isFront && accumulates &&
       (!def || getSummedAccumulator(def, symbols) != state))
     return assign.emitOpError() << "gives " << assign.getSymbolAttr()
@@ -113,8 +115,10 @@ LogicalResult MicroBatchChecker::checkAssign(AssignOp assign) {
   return success();
 }
 
-/// The value that collectives have reduced to `value`.
+/// The value that collectives have reduced to `value`, or to what it is a copy
+/// of.
 static Value skipReductions(Value value) {
+  value = lookThrough(value);
   while (Operation *op = value.getDefiningOp()) {
     unsigned number = cast<OpResult>(value).getResultNumber();
     if (auto wait = dyn_cast<WaitOp>(op))
@@ -122,7 +126,7 @@ static Value skipReductions(Value value) {
     if (!isa_and_nonnull<AllReduceOp, AllReduceStartOp, ReduceScatterOp,
                          ReduceScatterStartOp>(op))
       break;
-    value = op->getOperand(number);
+    value = lookThrough(op->getOperand(number));
   }
   return value;
 }
@@ -159,10 +163,12 @@ LogicalResult MicroBatchChecker::checkSums() {
   return failure(anyFailed);
 }
 
-LogicalResult MicroBatchChecker::check() {
+LogicalResult MicroBatchChecker::checkOps(Block &block) {
   bool anyFailed = false;
-  for (Operation &op : func.getFunctionBody().front()) {
-    if (auto seed = dyn_cast<train::LossSeedOp>(op))
+  for (Operation &op : block) {
+    if (isa<OnHostOp, OnHostStartOp>(op))
+      anyFailed |= failed(checkOps(op.getRegion(0).front()));
+    else if (auto seed = dyn_cast<train::LossSeedOp>(op))
       anyFailed |= failed(checkSeed(seed));
     else if (auto assign = dyn_cast<AssignOp>(op))
       anyFailed |= failed(checkAssign(assign));
@@ -171,6 +177,11 @@ LogicalResult MicroBatchChecker::check() {
     if (auto update = dyn_cast<OptimizerUpdate>(op); update && microBatches > 1)
       anyFailed |= failed(checkUpdate(update));
   }
+  return failure(anyFailed);
+}
+
+LogicalResult MicroBatchChecker::check() {
+  bool anyFailed = failed(checkOps(func.getFunctionBody().front()));
   if (microBatches > 1)
     anyFailed |= failed(checkSums());
   return failure(anyFailed);

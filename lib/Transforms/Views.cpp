@@ -6,14 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Finds views by interface, trait and shape of the op, and what memory is theirs.
+// Finds views by interface, trait and shape of the op, and what memory is
+// theirs.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Views.h"
 
-#include "zero/Transforms/StepUtils.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
+#include "zero/Transforms/StepUtils.h"
 
 using namespace mlir;
 using namespace mlir::zero;
@@ -45,7 +46,8 @@ llvm::SetVector<Value> zero::getViews(Value value) {
 }
 
 bool zero::isStart(Operation *op) {
-  return op->getNumResults() == 1 && isa<FutureType>(op->getResult(0).getType());
+  return op->getNumResults() == 1 &&
+         isa<FutureType>(op->getResult(0).getType());
 }
 
 /// What is in flight holds its operands until it is awaited.
@@ -63,7 +65,8 @@ static Value getHostOperand(BlockArgument argument) {
              : Value();
 }
 
-/// One step of lookThrough; null where `value` is computed or comes from outside.
+/// One step of lookThrough; null where `value` is computed or comes from
+/// outside.
 static Value getCopied(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return getHostOperand(argument);

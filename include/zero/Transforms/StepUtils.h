@@ -21,14 +21,14 @@
 namespace mlir::zero {
 
 /// Where `value` lies: a shard at rest where its type says; the result of a
-/// transfer where that moves it to; what `zero.on_host` computes, and all inside
-/// of it, in host memory; a view, or the chunk that `zero.local` names, where its
-/// source is; what a wait yields where its start puts it. All else: on the
-/// device.
+/// transfer where that moves it to; what `zero.on_host` computes, and all
+/// inside of it, in host memory; a view, or the chunk that `zero.local` names,
+/// where its source is; what a wait yields where its start puts it. All else:
+/// on the device.
 Memory getMemory(Value value);
 
-/// What `value` is a copy of, through transfers, awaited or not, and into and out
-/// of the bodies of `zero.on_host`: the value of the op that computed it.
+/// What `value` is a copy of, through transfers, awaited or not, and into and
+/// out of the bodies of `zero.on_host`: the value of the op that computed it.
 Value lookThrough(Value value);
 
 /// Whether `op` begins something that a `zero.wait` ends: a collective, a
