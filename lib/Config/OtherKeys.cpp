@@ -17,8 +17,8 @@ using namespace mlir::zero::keys;
 
 static constexpr const char *section = "see its section";
 static constexpr const char *plan = "the whole step is compiled already";
-static constexpr const char *ofOffload =
-    "of offload, which is not available yet";
+static constexpr const char *requests =
+    "sizes and depth of requests follow from the plan's buffers";
 static constexpr const char *remat = "what is recomputed is --remat's choice";
 
 static constexpr ConfigKey table[] = {
@@ -95,7 +95,8 @@ static constexpr ConfigKey table[] = {
     noEffect("activation_checkpointing.partition_activations", Type::Bool,
              "false", "of model parallelism"),
     noEffect("activation_checkpointing.cpu_checkpointing", Type::Bool, "false",
-             "not available yet: activations stay on the device"),
+             "of what a model checkpoints itself; --offload activations=host "
+             "moves what the backward pass reads"),
     noEffect("activation_checkpointing.contiguous_memory_optimization",
              Type::Bool, "false", "buffers have fixed places in the plan"),
     noEffect("activation_checkpointing.number_checkpoints", Type::Integer,
@@ -116,14 +117,14 @@ static constexpr ConfigKey table[] = {
              "every buffer ends with its last use"),
     noEffect("compile.free_activation_threshold", Type::Integer, "10485760",
              "every buffer ends with its last use"),
-    noEffect("compile.offload_activation", Type::Bool, "false",
-             "not available yet: activations stay on the device"),
+    used("compile.offload_activation", Type::Bool, "false",
+         "with deepcompile: --offload activations=host"),
     noEffect("compile.offload_activation_pin_memory", Type::Bool, "true",
-             ofOffload),
-    noEffect("compile.offload_opt_states", Type::Bool, "false",
-             "not available yet: the state stays on the device"),
-    noEffect("compile.offload_parameters", Type::Bool, "false",
-             "not available yet: the state stays on the device"),
+             "host memory of a plan is one arena"),
+    mapped("compile.offload_opt_states", Type::Bool, "false",
+           "with deepcompile: --offload optimizer=host; the host updates"),
+    used("compile.offload_parameters", Type::Bool, "false",
+         "with deepcompile: --offload parameters=host"),
     noEffect("compile.double_buffer", Type::Bool, "true",
              "buffers of collectives are placed by the plan"),
     noEffect("compile.symmetric_memory", Type::Bool, "false", plan),
@@ -144,14 +145,15 @@ static constexpr ConfigKey table[] = {
     noEffect("disable_python_gc", Type::Bool, "false", "there is no Python"),
 
     // Input and output.
-    noEffect("aio", Type::Section, "null", ofOffload),
-    noEffect("aio.block_size", Type::Integer, "1048576", ofOffload),
-    noEffect("aio.queue_depth", Type::Integer, "8", ofOffload),
-    noEffect("aio.intra_op_parallelism", Type::Integer, "1", ofOffload)
+    noEffect("aio", Type::Section, "null", requests),
+    noEffect("aio.block_size", Type::Integer, "1048576", requests),
+    noEffect("aio.queue_depth", Type::Integer, "8", requests),
+    noEffect("aio.intra_op_parallelism", Type::Integer, "1", requests)
         .named("thread_count"),
-    noEffect("aio.single_submit", Type::Bool, "false", ofOffload),
-    noEffect("aio.overlap_events", Type::Bool, "true", ofOffload),
-    noEffect("aio.use_gds", Type::Bool, "false", ofOffload),
+    noEffect("aio.single_submit", Type::Bool, "false", requests),
+    noEffect("aio.overlap_events", Type::Bool, "true", requests),
+    noEffect("aio.use_gds", Type::Bool, "false",
+             "the disk is read and written through host memory"),
     noEffect("checkpoint", Type::Section, "null",
              "--checkpoint, --checkpoint-every, --keep and --resume"),
     noEffect("checkpoint.tag_validation", Type::Text, "\"Warn\"",

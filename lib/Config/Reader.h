@@ -96,6 +96,17 @@ private:
   void resolveLog(llvm::StringRef section, llvm::StringRef kind);
   void nameIgnored();
 
+  // ResolveOffload.cpp.
+  void resolveOffload();
+  void resolveOffloadSection(llvm::StringRef section, llvm::StringRef kind);
+  void resolveOffloadPath(llvm::StringRef section);
+  void resolveOldOffload(llvm::StringRef path, llvm::StringRef kind);
+  void resolveDeepCompile(llvm::StringRef path, llvm::StringRef kind);
+  double offloadRatio(llvm::StringRef section);
+  /// A rule of the file, unless a flag says where the kind goes.
+  void offload(llvm::StringRef path, ConfigVerdict verdict,
+               llvm::StringRef kind, const llvm::Twine &where);
+
   // ResolveTraining.cpp.
   void resolvePrecision();
   void resolveReduceType(llvm::StringRef precision);

@@ -254,40 +254,11 @@ void ConfigReader::resolveLogs() {
 //===----------------------------------------------------------------------===//
 
 void ConfigReader::nameIgnored() {
-  int64_t stage = settings.stage.value_or(0);
-  for (StringRef section : {"zero_optimization.offload_param",
-                            "zero_optimization.offload_optimizer"}) {
-    std::string key = (section + ".device").str();
-    std::string device = text(key).value_or("none");
-    bool isParam = section.ends_with("param");
-    if (device == "none")
-      continue;
-    if (isParam && stage < 3)
-      sayAndNote(key, Verdict::NoEffect,
-                 "for stage 3; DeepSpeed ignores it below in silence");
-    else if (stage < 1)
-      sayAndNote(key, Verdict::NoEffect,
-                 "for stages 1 to 3; DeepSpeed ignores it at stage 0 in "
-                 "silence");
-    else if (device == "nvme" && !value((section + ".nvme_path").str()))
-      sayAndNote(key, Verdict::NoEffect,
-                 "nvme without nvme_path; DeepSpeed ignores it in silence");
-    else
-      note(key, "not available yet: the state stays on the device");
-  }
-  for (StringRef key :
-       {"zero_optimization.cpu_offload", "zero_optimization.cpu_offload_param"})
-    if (boolean(key).value_or(false))
-      note(key, "not available yet: the state stays on the device");
   StringRef live = "zero_optimization.stage3_max_live_parameters";
   if (integer(live) == 0)
     sayAndNote(live, Verdict::NoEffect,
                "0 says that no parameter may be gathered, which DeepSpeed "
                "ignores in silence; --memory bounds all bytes");
-  StringRef ratio = "zero_optimization.offload_optimizer.ratio";
-  if (number(ratio).value_or(1) < 1 && stage < 3)
-    sayAndNote(ratio, Verdict::NoEffect,
-               "below 1 for stage 3; DeepSpeed ignores it below in silence");
 }
 
 //===----------------------------------------------------------------------===//
@@ -304,6 +275,7 @@ void ConfigReader::read(const ConfigValue &file) {
   resolveSchedule();
   resolveClipping();
   resolveLogs();
+  resolveOffload();
   nameIgnored();
 }
 

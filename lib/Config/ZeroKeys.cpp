@@ -21,11 +21,13 @@ static constexpr const char *scheduled =
 static constexpr const char *layout = "buffers have fixed places in the plan";
 static constexpr const char *python =
     "about Python modules, which a plan has not";
-static constexpr const char *staysOnDevice =
-    "not available yet: the state stays on the device; a plan for --memory "
-    "says whether it fits";
-static constexpr const char *ofOffload =
-    "of offload, which is not available yet";
+static constexpr const char *stays = "none: the state stays on the device";
+static constexpr const char *pinned =
+    "host memory of a plan is one arena, pinned where the backend is a GPU's";
+static constexpr const char *windows =
+    "how much of a disk is in host memory at once follows from --host-memory";
+static constexpr const char *beside =
+    "reads and writes run beside compute and updates always";
 
 static constexpr ConfigKey table[] = {
     used("zero_optimization", Type::Section, "{}",
@@ -99,7 +101,7 @@ static constexpr ConfigKey table[] = {
     noEffect("zero_optimization.legacy_stage1", Type::Bool, "false",
              "there is one stage 1"),
     noEffect("zero_optimization.round_robin_gradients", Type::Bool, "false",
-             ofOffload),
+             "gradients go to the host bucket by bucket, as they are complete"),
 
     // ZeRO++ and MiCS.
     mapped("zero_optimization.zero_hpz_partition_size", Type::Integer, "1",
@@ -129,58 +131,56 @@ static constexpr ConfigKey table[] = {
             "updates with old gradients change the training")
         .unless("null"),
 
-    // Offload.
-    noEffect("zero_optimization.offload_param", Type::Section, "null",
-             staysOnDevice),
-    noEffect("zero_optimization.offload_param.device", Type::Text, "\"none\"",
-             staysOnDevice)
+    // Offload; what the keys become is in ResolveOffload.cpp.
+    used("zero_optimization.offload_param", Type::Section, "null", stays),
+    used("zero_optimization.offload_param.device", Type::Text, "\"none\"",
+         "cpu: --offload parameters=host, nvme: parameters=disk")
         .oneOf("none|cpu|nvme"),
-    noEffect("zero_optimization.offload_param.nvme_path", Type::Text, "null",
-             ofOffload),
+    used("zero_optimization.offload_param.nvme_path", Type::Text, "null",
+         "--offload-path"),
     noEffect("zero_optimization.offload_param.pin_memory", Type::Bool, "true",
-             ofOffload),
+             pinned),
     noEffect("zero_optimization.offload_param.buffer_count", Type::Integer, "5",
-             ofOffload),
+             windows),
     noEffect("zero_optimization.offload_param.buffer_size", Type::Integer,
-             "1e8", ofOffload),
+             "1e8", windows),
     noEffect("zero_optimization.offload_param.max_in_cpu", Type::Integer, "1e9",
-             ofOffload),
-    noEffect("zero_optimization.offload_optimizer", Type::Section, "null",
-             staysOnDevice),
-    noEffect("zero_optimization.offload_optimizer.device", Type::Text,
-             "\"none\"", staysOnDevice)
+             windows),
+    used("zero_optimization.offload_optimizer", Type::Section, "null", stays),
+    used("zero_optimization.offload_optimizer.device", Type::Text, "\"none\"",
+         "cpu: --offload optimizer=host, nvme: optimizer=disk; the host "
+         "updates what is there")
         .oneOf("none|cpu|nvme"),
-    noEffect("zero_optimization.offload_optimizer.nvme_path", Type::Text,
-             "null", ofOffload),
+    used("zero_optimization.offload_optimizer.nvme_path", Type::Text, "null",
+         "--offload-path"),
     noEffect("zero_optimization.offload_optimizer.pin_memory", Type::Bool,
-             "true", ofOffload),
+             "true", pinned),
     noEffect("zero_optimization.offload_optimizer.buffer_count", Type::Integer,
-             "4", ofOffload),
+             "4", windows),
     noEffect("zero_optimization.offload_optimizer.pipeline_read", Type::Bool,
-             "false", ofOffload),
+             "false", beside),
     noEffect("zero_optimization.offload_optimizer.pipeline_write", Type::Bool,
-             "false", ofOffload),
+             "false", beside),
     noEffect("zero_optimization.offload_optimizer.pipeline", Type::Bool,
-             "false", ofOffload),
+             "false", beside),
     noEffect("zero_optimization.offload_optimizer.fast_init", Type::Bool,
-             "false", ofOffload),
-    noEffect("zero_optimization.offload_optimizer.ratio", Type::Number, "1.0",
-             ofOffload)
+             "false", "values are written to their places once"),
+    used("zero_optimization.offload_optimizer.ratio", Type::Number, "1.0",
+         "the share of the bytes, at any stage: --offload optimizer=host:0.4")
         .range(0, 1),
-    refused("zero_optimization.offload_optimizer.super_offload", Type::Bool,
-            "false", "speculative updates are not planned for")
-        .unless("false"),
+    noEffect("zero_optimization.offload_optimizer.super_offload", Type::Bool,
+             "false",
+             "its results are those without; here the host updates a bucket "
+             "beside the backward pass where nothing is clipped"),
     noEffect("zero_optimization.offload_optimizer.cpuadam_cores_perc",
-             Type::Number, "0.8", ofOffload)
+             Type::Number, "0.8", "of super_offload; --host-threads says it")
         .range(0, 1),
-    noEffect("zero_optimization.cpu_offload", Type::Bool, "null",
-             "an old name of offload_optimizer. Not available yet: the state "
-             "stays on the device"),
-    noEffect("zero_optimization.cpu_offload_param", Type::Bool, "null",
-             "an old name of offload_param. Not available yet: the state "
-             "stays on the device"),
+    used("zero_optimization.cpu_offload", Type::Bool, "null",
+         "an old name: --offload optimizer=host"),
+    used("zero_optimization.cpu_offload_param", Type::Bool, "null",
+         "an old name: --offload parameters=host"),
     noEffect("zero_optimization.cpu_offload_use_pin_memory", Type::Bool, "null",
-             ofOffload),
+             pinned),
 
     // Python.
     noEffect("zero_optimization.memory_efficient_linear", Type::Bool, "true",

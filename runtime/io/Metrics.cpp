@@ -35,6 +35,13 @@ static std::string spaces(const SpaceBytes &bytes) {
          member("host", bytes.host) + "," + member("disk", bytes.disk) + "}";
 }
 
+static std::string transfers(const StepMetrics &m) {
+  return "{" + member("to_host", m.toHostBytes) + "," +
+         member("to_device", m.toDeviceBytes) + "," +
+         member("disk_read", m.diskReadBytes) + "," +
+         member("disk_write", m.diskWriteBytes) + "}";
+}
+
 std::string zrt::formatMetrics(const StepMetrics &m) {
   std::string line =
       "{" + member("step", uint64_t(m.step)) + "," + member("loss", m.loss);
@@ -63,6 +70,9 @@ std::string zrt::formatMetrics(const StepMetrics &m) {
           member("all_reduce", m.allReduceBytes) + "}," +
           member("comm_padding_bytes", m.commPaddingBytes) + "," +
           member("exposed_comm_ms", m.exposedCommMs) + "," +
+          member("transfer_bytes", transfers(m)) + "," +
+          member("transfer_ms", m.transferMs) + "," +
+          member("host_ms", m.hostMs) + "," +
           member("peak_bytes", spaces(m.peak)) + "," +
           member("planned_peak_bytes", spaces(m.plannedPeak)) + "," +
           member("gathered_bytes", m.gatheredBytes) + "," +

@@ -66,6 +66,11 @@ struct StepMetrics {
   double allGatherBytes = 0, reduceScatterBytes = 0, allReduceBytes = 0;
   double commPaddingBytes = 0;
   double exposedCommMs = 0;
+  /// What one rank copies between memory spaces, the mean of the ranks; time in
+  /// such copies, and in what the host computes of a step.
+  double toHostBytes = 0, toDeviceBytes = 0, diskReadBytes = 0,
+         diskWriteBytes = 0;
+  double transferMs = 0, hostMs = 0;
   SpaceBytes peak, plannedPeak;
   /// Gathered parameters alive at once: measured, and the plan's window.
   uint64_t gatheredBytes = 0, plannedGatheredBytes = 0;

@@ -110,6 +110,8 @@ RunSettings zero_tools::settingsOf(const RunOptions &options) {
   settings.grid = options.grid;
   settings.shardAll = unless(options.shardAll, false);
   settings.schedule = unlessEmpty(options.schedule);
+  settings.offload = options.offload;
+  settings.offloadPath = unlessEmpty(options.offloadPath);
   settings.learningRate = unless(options.learningRate, kDefaultLearningRate);
   if (options.given.count("--lr"))
     settings.learningRate = options.learningRate;
@@ -165,8 +167,11 @@ static void applyRun(const RunSettings &settings, RunOptions &options) {
   options.logs = settings.logs;
   options.logDir = settings.logDir.value_or("");
   options.metricNames = settings.metricNames.value_or(options.metricNames);
-  if (options.kind != ModelKind::Plan)
-    options.schedule = settings.schedule.value_or("");
+  options.offloadPath = settings.offloadPath.value_or("");
+  if (options.kind == ModelKind::Plan)
+    return; // has these decided
+  options.schedule = settings.schedule.value_or("");
+  options.offload = settings.offload;
 }
 
 static ConfigResult readConfig(const RunOptions &options) {
@@ -209,6 +214,10 @@ void zero_tools::applyConfig(
          options.model +
          ": optimizer, schedule, precision and clipping of "
          "the config have no effect");
+  if (options.kind == ModelKind::Plan && !options.model.empty() &&
+      !result.settings.offload.empty())
+    note(options.config + ": where state lies is decided in " + options.model +
+         ": offload of the config has no effect");
   apply(result.settings, options);
 }
 

@@ -63,8 +63,8 @@ static const char *const compileFlagNames[] = {"--loss",
                                                "--no-decay",
                                                "--group"};
 /// These also change a step that is made already, but not a plan.
-static const char *const planFlagNames[] = {"--zero-grid", "--zero-shard",
-                                            "--zero-schedule", "--remat"};
+static const char *const planFlagNames[] = {
+    "--zero-grid", "--zero-shard", "--zero-schedule", "--remat", "--offload"};
 
 static void addCompileFlags(Flags &flags, RunOptions &options,
                             RawOptions &raw) {
@@ -84,6 +84,13 @@ static void addCompileFlags(Flags &flags, RunOptions &options,
   flags.text("--machine", &options.machine, "NAME",
              "the machine to plan for, a preset or a .json file; also gives "
              "the peak for mfu");
+  flags.list(
+      "--offload", &options.offload, "RULE",
+      "what lives outside device memory: KIND[@PATTERN]=host|disk[:SHARE]"
+      ", KIND optimizer, gradients, parameters or activations "
+      "(repeatable), or auto, none (default)");
+  flags.text("--host-memory", &options.hostMemory, "SIZE",
+             "host memory of a rank that the plan keeps to, like 64GiB");
   flags.text("--loss", &options.loss, "LOSS",
              "cross-entropy, causal-lm, mse, bce or output:NAME");
   flags.text("--optimizer", &options.optimizer, "NAME",
@@ -183,6 +190,10 @@ static void addRunFlags(Flags &flags, RunOptions &options, RawOptions &raw) {
   flags.text("--backend", &raw.backend, "host", "where it runs");
   flags.integer("--threads", &options.threads, 1, 1024, "T",
                 "threads of library calls per rank (default 1)");
+  flags.text("--offload-path", &options.offloadPath, "DIR",
+             "folder of what is offloaded to disk; nothing stays there");
+  flags.integer("--host-threads", &options.hostThreads, 1, 1024, "T",
+                "threads per rank of what the host computes (default 1)");
   flags.text("--metrics", &options.metrics, "M.jsonl",
              "one line of JSON per step");
   flags.text("--save-weights", &options.saveWeights, "OUT",
@@ -466,7 +477,20 @@ static void checkLossScale(const RunOptions &options) {
                     "are for --loss-scale dynamic");
 }
 
+/// What a rule says is the compiler's affair; where its files go is not.
+static void checkOffload(const RunOptions &options) {
+  for (const std::string &rule : options.offload) {
+    bool alone = rule == "auto" || rule == "none";
+    if (alone && options.offload.size() > 1)
+      throw FlagError("--offload " + rule + " is alone: it decides all kinds");
+    if (rule.find("=disk") != rule.npos && options.offloadPath.empty())
+      throw FlagError("--offload " + rule +
+                      " needs --offload-path, a folder on a fast disk");
+  }
+}
+
 void zero_tools::checkRunOptions(const RunOptions &options) {
+  checkOffload(options);
   if (options.reduceType == "fp16" && options.precision != "fp16")
     throw FlagError("--reduce-type fp16 is for --precision fp16");
   checkLossScale(options);

@@ -58,6 +58,10 @@ struct RunOptions {
   /// Device memory of a rank ("24GiB"), the machine whose times decide (a
   /// preset or a .json file) and what is scheduled; empty: not said.
   std::string memory, machine, schedule;
+  /// What lives outside device memory: rules as "optimizer=host", or one that
+  /// is "none" or "auto"; a rank's host memory ("64GiB"; empty: not said).
+  std::vector<std::string> offload;
+  std::string hostMemory;
   std::string loss, optimizer;
   std::optional<double> momentum, weightDecay, epsilon;
   std::optional<std::pair<double, double>> betas;
@@ -89,6 +93,10 @@ struct RunOptions {
   // What is run.
   std::string data, weights, metrics, saveWeights, trace, report;
   std::optional<int64_t> steps, batch, threads;
+  /// Folder of what is on disk, and threads of the host's part of a step, of a
+  /// rank.
+  std::string offloadPath;
+  std::optional<int64_t> hostThreads;
   double learningRate = 1e-3;
   bool summary = false;
 

@@ -106,6 +106,10 @@ std::string StepLine::format() {
   line.push_back({"36", "memory: " + formatBytes(memory)});
   if (options.memoryLimit)
     line.back().text += text("(%.2f%%)", 100 * memory / *options.memoryLimit);
+  if (current.peak.host || current.peak.disk)
+    line.push_back({"36", "host: " + formatBytes(double(current.peak.host))});
+  if (current.peak.disk)
+    line.push_back({"36", "disk: " + formatBytes(double(current.peak.disk))});
   addSpeeds(line);
   addChanges(line);
   seconds = samples = tokens = operations = peaks = 0;

@@ -84,14 +84,24 @@ TrainStepOptions zero_tools::trainStepOptions(const RunOptions &options) {
   return step;
 }
 
-std::optional<int64_t> zero_tools::budgetOf(const RunOptions &options) {
-  if (options.memory.empty())
+/// A number of bytes that a flag says; nothing where it was not given.
+static std::optional<int64_t> sizeOf(const char *flag,
+                                     const std::string &text) {
+  if (text.empty())
     return std::nullopt;
-  std::optional<int64_t> bytes = mlir::zero::parseByteSize(options.memory);
+  std::optional<int64_t> bytes = mlir::zero::parseByteSize(text);
   if (!bytes)
-    throw std::runtime_error("--memory '" + options.memory +
+    throw std::runtime_error(std::string(flag) + " '" + text +
                              "': expected a size like 24GiB or 1048576");
   return bytes;
+}
+
+std::optional<int64_t> zero_tools::budgetOf(const RunOptions &options) {
+  return sizeOf("--memory", options.memory);
+}
+
+std::optional<int64_t> zero_tools::hostBudgetOf(const RunOptions &options) {
+  return sizeOf("--host-memory", options.hostMemory);
 }
 
 CompileOptions zero_tools::compileOptions(const RunOptions &options) {
@@ -103,6 +113,9 @@ CompileOptions zero_tools::compileOptions(const RunOptions &options) {
   compile.memoryBytes = budgetOf(options);
   compile.machine = options.machine;
   compile.remat = options.remat;
+  compile.offload = options.offload;
+  compile.hostMemoryBytes = hostBudgetOf(options);
+  compile.offloadToDisk = !options.offloadPath.empty();
   compile.microBatches = options.accumulate;
   if (!options.schedule.empty())
     compile.schedule = options.schedule;

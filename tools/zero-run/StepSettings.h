@@ -24,6 +24,9 @@ mlir::train::TrainStepOptions trainStepOptions(const RunOptions &options);
 /// What --memory says; nothing without it. Throws std::runtime_error.
 std::optional<int64_t> budgetOf(const RunOptions &options);
 
+/// The same of --host-memory.
+std::optional<int64_t> hostBudgetOf(const RunOptions &options);
+
 /// How a step is partitioned and scheduled.
 CompileOptions compileOptions(const RunOptions &options);
 

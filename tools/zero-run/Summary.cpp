@@ -92,6 +92,17 @@ static void printTraffic(const zrt_program_info &info, const ModelBytes &model,
   plainRow("padding", metrics.commPaddingBytes);
 }
 
+/// What offload copies in a step; nothing where nothing is offloaded.
+static void printTransfers(const zrt::StepMetrics &metrics) {
+  if (!metrics.plannedPeak.host && !metrics.plannedPeak.disk)
+    return;
+  std::printf("%-20s %14s\n", "copied in a step", "bytes");
+  plainRow("device to host", metrics.toHostBytes);
+  plainRow("host to device", metrics.toDeviceBytes);
+  plainRow("read from disk", metrics.diskReadBytes);
+  plainRow("written to disk", metrics.diskWriteBytes);
+}
+
 void zero_tools::printSummary(const zrt::Program &program,
                               const zrt::StepMetrics &metrics) {
   zrt_program_info info = program.info();
@@ -106,4 +117,5 @@ void zero_tools::printSummary(const zrt::Program &program,
   row("host", double(metrics.peak.host), double(metrics.plannedPeak.host));
   row("disk", double(metrics.peak.disk), double(metrics.plannedPeak.disk));
   printTraffic(info, model, metrics);
+  printTransfers(metrics);
 }

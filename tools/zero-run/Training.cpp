@@ -53,6 +53,10 @@ Training::Training(const RunOptions &options, const zrt::Program &program,
   zrt_session_options sessionOptions = {};
   sessionOptions.threads_per_rank = uint32_t(options.threads.value_or(1));
   sessionOptions.check_finite = options.checkFinite;
+  sessionOptions.host_threads_per_rank =
+      uint32_t(options.hostThreads.value_or(1));
+  if (!options.offloadPath.empty())
+    sessionOptions.offload_path = options.offloadPath.c_str();
   require(session.create(program, &sessionOptions));
   openCheckpoints();
 }

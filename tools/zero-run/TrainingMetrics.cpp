@@ -198,6 +198,15 @@ void Training::fillTraffic() {
     current.commPaddingBytes +=
         sent(counters.comm_padding_bytes_times_ranks, zrt_collective(kind));
   current.exposedCommMs = counters.exposed_comm_ms;
+  auto copied = [&](zrt_transfer way) {
+    return double(counters.transfer_bytes_all_ranks[way]) / ranks;
+  };
+  current.toHostBytes = copied(ZRT_TO_HOST);
+  current.toDeviceBytes = copied(ZRT_TO_DEVICE);
+  current.diskReadBytes = copied(ZRT_DISK_READ);
+  current.diskWriteBytes = copied(ZRT_DISK_WRITE);
+  current.transferMs = counters.transfer_ms;
+  current.hostMs = counters.host_ms;
   current.peak = spaces(counters.peak_bytes);
   current.gatheredBytes = counters.gathered_peak_bytes;
 }

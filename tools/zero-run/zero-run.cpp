@@ -136,14 +136,17 @@ static void setMachine(Training &training, const mlir::zero::Machine &machine,
 }
 
 /// A plan uses the memory that it says, whatever it was planned for.
-static void checkBudget(const RunOptions &options,
-                        const zrt::Program &program) {
-  std::optional<int64_t> budget = budgetOf(options);
-  uint64_t planned = zrt_program_planned_bytes(program.get(), ZRT_DEVICE);
+static void checkBudget(const RunOptions &options, const zrt::Program &program,
+                        zrt_space space) {
+  bool device = space == ZRT_DEVICE;
+  std::optional<int64_t> budget =
+      device ? budgetOf(options) : hostBudgetOf(options);
+  uint64_t planned = zrt_program_planned_bytes(program.get(), space);
   if (budget && planned > uint64_t(*budget))
     throw std::runtime_error(
-        options.model + ": needs " + std::to_string(planned) +
-        " bytes of device memory on each rank, --memory allows " +
+        options.model + ": needs " + std::to_string(planned) + " bytes of " +
+        (device ? "device" : "host") + " memory on each rank, " +
+        (device ? "--memory" : "--host-memory") + " allows " +
         std::to_string(*budget));
 }
 
@@ -229,7 +232,8 @@ static int run(const RunOptions &options) {
     std::string plan = compileModel(options, initFolder);
     require(program.loadBytes(plan.data(), plan.size()));
   }
-  checkBudget(options, program);
+  checkBudget(options, program, ZRT_DEVICE);
+  checkBudget(options, program, ZRT_HOST);
   checkAccumulation(options, program);
   Training training(options, program, initFolder, [](const std::string &text) {
     printMessage("warning", text);

@@ -64,6 +64,9 @@ struct RunSettings {
   std::vector<int64_t> grid;           // --zero-grid
   std::optional<bool> shardAll;        // --zero-shard
   std::optional<std::string> schedule; // --zero-schedule
+  /// --offload: rules as "optimizer=host", or one that is none or auto.
+  std::vector<std::string> offload;
+  std::optional<std::string> offloadPath; // --offload-path
 
   std::optional<std::string> optimizer; // --optimizer
   std::optional<double> learningRate;   // --lr

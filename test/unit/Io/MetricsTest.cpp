@@ -34,6 +34,12 @@ StepMetrics sample() {
   m.dataMs = 0.5;
   m.samplesPerSecond = 640;
   m.allGatherBytes = 100.5;
+  m.toHostBytes = 10;
+  m.toDeviceBytes = 11.5;
+  m.diskReadBytes = 12;
+  m.diskWriteBytes = 13;
+  m.transferMs = 0.25;
+  m.hostMs = 0.75;
   m.peak = {1, 2, 3};
   m.plannedPeak = {4, 5, 6};
   m.gatheredBytes = 7;
@@ -50,7 +56,10 @@ TEST_F(Metrics, LineIsAsDocumented) {
       R"("samples_per_s":640,"micro_batches":1,"samples":24,"data_ms":0.5,)"
       R"("comm_bytes":{"all_gather":100.5,)"
       R"("reduce_scatter":0,"all_reduce":0},"comm_padding_bytes":0,)"
-      R"("exposed_comm_ms":0,"peak_bytes":{"device":1,"host":2,"disk":3},)"
+      R"("exposed_comm_ms":0,"transfer_bytes":{"to_host":10,)"
+      R"("to_device":11.5,"disk_read":12,"disk_write":13},)"
+      R"("transfer_ms":0.25,"host_ms":0.75,)"
+      R"("peak_bytes":{"device":1,"host":2,"disk":3},)"
       R"("planned_peak_bytes":{"device":4,"host":5,"disk":6},)"
       R"("gathered_bytes":7,"planned_gathered_bytes":8,)"
       R"("state_bytes":{"parameters":7,"gradients":0,"optimizer":9},)"

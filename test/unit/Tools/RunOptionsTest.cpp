@@ -208,6 +208,38 @@ TEST(RunOptions, RulesBetweenSettings) {
   EXPECT_NO_THROW(checkRunOptions(options));
 }
 
+TEST(RunOptions, ReadsOffload) {
+  auto options =
+      parse({"m.mlir", "--data", "d", "--offload", "optimizer=disk",
+             "--offload=parameters@h.*=host:0.5", "--offload-path", "/tmp",
+             "--host-memory", "2GiB", "--host-threads", "3"});
+  ASSERT_TRUE(options);
+  EXPECT_EQ(
+      options->offload,
+      (std::vector<std::string>{"optimizer=disk", "parameters@h.*=host:0.5"}));
+  EXPECT_EQ(options->offloadPath, "/tmp");
+  EXPECT_EQ(options->hostMemory, "2GiB");
+  EXPECT_EQ(options->hostThreads, 3);
+  // Where the files of a plan go is no affair of the plan.
+  EXPECT_EQ(errorOf({"s.zplan", "--data", "d", "--offload-path", "/tmp",
+                     "--host-memory", "2GiB", "--host-threads", "3"}),
+            "");
+}
+
+TEST(RunOptions, MistakesInOffload) {
+  EXPECT_EQ(errorOf({"s.zplan", "--data", "d", "--offload", "auto"}),
+            "--offload: s.zplan has this decided already; give the flag to "
+            "zero-compile or zero-import");
+  EXPECT_EQ(errorOf({"m.mlir", "--data", "d", "--offload=optimizer=disk"}),
+            "--offload optimizer=disk needs --offload-path, a folder on a fast "
+            "disk");
+  EXPECT_EQ(errorOf({"m.mlir", "--data", "d", "--offload=optimizer=host",
+                     "--offload=auto"}),
+            "--offload auto is alone: it decides all kinds");
+  EXPECT_EQ(errorOf({"m.mlir", "--data", "d", "--host-threads", "0"}),
+            "--host-threads '0': expected a whole number from 1 to 1024");
+}
+
 TEST(RunOptions, PlansHaveTheirStep) {
   EXPECT_EQ(
       errorOf({"s.zplan", "--data", "d", "--clip", "1", "--remat", "full"}),

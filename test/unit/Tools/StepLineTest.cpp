@@ -67,6 +67,19 @@ TEST(StepLine, LeavesOutWhatIsNotKnown) {
                            "samples/s: 64.0  lr: 0.0003");
 }
 
+TEST(StepLine, ShowsTheSpacesThatAreUsed) {
+  StepLine line({});
+  zrt::StepMetrics m = metrics(1);
+  m.peak.host = 3 << 20;
+  line.add(m, false);
+  EXPECT_NE(line.format().find("memory: 30.12GiB  host: 3.00MiB  samples/s"),
+            std::string::npos);
+  m.peak.disk = 4096;
+  line.add(m, false);
+  EXPECT_NE(line.format().find("  host: 3.00MiB  disk: 4.00KiB  samples/s"),
+            std::string::npos);
+}
+
 TEST(StepLine, SaysWhatChanged) {
   StepLine line(eightRanks());
   zrt::StepMetrics m = metrics(1);
