@@ -15,13 +15,27 @@
 
 #include "zero/Planner/StepPlan.h"
 
+#include <array>
+
 namespace mlir::zero {
+
+/// A copy of one rank between memory spaces.
+struct CopyTime {
+  double seconds = 0;
+  int64_t bytes = 0;
+};
 
 /// Durations of what a step is made of. A unit is `bucketLayers` layers.
 struct UnitTimes {
   double forward = 0, recompute = 0, backward = 0;
   double gather = 0, reduce = 0, replicate = 0;
   int64_t gatherBytes = 0, reduceBytes = 0, replicateBytes = 0; ///< sent
+  /// What is offloaded: parameters before they are used, activations, gradients
+  /// and parameters around an update, states on disk.
+  CopyTime paramsRead, paramsUp, newUp, newDown, newWrite;
+  CopyTime savedDown, savedWrite, savedRead, savedUp;
+  CopyTime gradDown, gradUp, stateRead, stateWrite;
+  double hostUpdate = 0;
 };
 
 struct StepTimes {
@@ -48,7 +62,9 @@ private:
   };
 
   double start(Channel &channel, double seconds, int64_t bytes,
-               llvm::StringRef what, int64_t unit);
+               llvm::StringRef what, int64_t unit, double after = 0);
+  double copy(Channel &channel, const CopyTime &copy, llvm::StringRef what,
+              int64_t unit, double after);
   void wait(double end, double &exposed);
   void compute(double seconds, double &total, llvm::StringRef what,
                int64_t unit);
@@ -57,9 +73,17 @@ private:
   void backward(bool last);
   void reduceUnit(const UnitTimes &unit, bool last, llvm::StringRef what,
                   int64_t index);
+  void replicate(const UnitTimes &unit, llvm::StringRef what, int64_t index);
+  double fetchParameters(const UnitTimes &unit, int64_t index);
+  double fetchSaved(const UnitTimes &unit, int64_t index);
+  void dropSaved(const UnitTimes &unit, int64_t index);
+  void updateOnHost(const UnitTimes &unit, int64_t index, bool last);
+  void bringUpdated(bool all);
+  double offloadEnd() const;
+  void finishOffload();
   void finish();
   void skip(int64_t batches, double seconds, const TimeParts &before,
-            double gatherBusy, double reduceBusy);
+            llvm::ArrayRef<double> busy);
   void record(llvm::StringRef channel, TaskKind kind, llvm::StringRef what,
               int64_t unit, double begin, double end, int64_t bytes);
 
@@ -73,7 +97,23 @@ private:
   Channel gathers{"all_gather", TaskKind::AllGather};
   Channel reductions;
   Channel replicas{"all_reduce.0", TaskKind::AllReduce};
-  std::vector<double> gathered; ///< when the gather of a unit ends
+  Channel toHost{"to_host", TaskKind::CopyOut};
+  Channel toDevice{"to_device", TaskKind::CopyIn};
+  Channel diskRead{"disk_read", TaskKind::DiskRead};
+  Channel diskWrite{"disk_write", TaskKind::DiskWrite};
+  Channel host{"host", TaskKind::HostCompute};
+  std::array<Channel *, 8> channels = {&gathers, &reductions, &replicas,
+                                       &toHost,  &toDevice,   &diskRead,
+                                       &diskWrite, &host};
+  /// Updates of the host whose parameters are not on their way yet: when they
+  /// are ready.
+  struct Updated {
+    double ready;
+    const UnitTimes *unit;
+    int64_t index;
+  };
+  std::vector<Updated> updated;
+  std::vector<double> hostEnds; ///< of the updates so far
 };
 
 } // namespace mlir::zero

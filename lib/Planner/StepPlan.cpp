@@ -43,10 +43,8 @@ StepPlanner::StepPlanner(ModelShape shape, CostModel cost,
     : shape(std::move(shape)), cost(std::move(cost)), software(software),
       layer(this->shape.layerParameters()) {}
 
-/// Elements that rank 0 holds: chunks of ceil(d / shards) of the first
-/// dimension, as the partitioned step has them.
-static int64_t shardElements(const std::vector<ShapeParameter> &list,
-                             int64_t shards) {
+int64_t mlir::zero::shardElements(const std::vector<ShapeParameter> &list,
+                                  int64_t shards) {
   int64_t total = 0;
   for (const ShapeParameter &parameter : list) {
     int64_t rows = parameter.dims.front();
@@ -111,6 +109,8 @@ MemoryParts StepPlanner::memory(const StepConfig &config) const {
   int64_t tokens = config.batch * config.seq;
   parts.logits = tokens * shape.vocab * 2 * bytes.activation;
   parts.inputs = tokens * 2 * sizeof(int64_t);
+  if (config.offload.any())
+    moveMemory(config, parts);
   return parts;
 }
 
@@ -123,13 +123,14 @@ int64_t StepPlanner::keptParameters(const StepConfig &config) const {
 }
 
 TrafficParts StepPlanner::traffic(const StepConfig &config) const {
+  TrafficParts parts;
+  addCopies(config, parts);
   TypeBytes bytes = typeBytes(config.precision);
   int64_t shards = config.shards();
   int64_t layerShard = shardElements(layer, shards);
   int64_t outerShard = shardElements(shape.outerParameters(config.seq), shards);
   int64_t shard = shape.layers * layerShard + outerShard;
   int64_t once = shard * (shards - 1); // what a rank sends to gather all once
-  TrafficParts parts;
   if (config.stage == 0) {
     // Whole tensors over all ranks, each of them padded to chunks.
     int64_t all =
@@ -175,6 +176,8 @@ std::string mlir::zero::checkConfig(const ModelShape &shape,
       range("keep-layers", config.keepLayers, 0, shape.layers),
       range("prefetch", config.prefetch, 0, shape.layers),
       range("bucket-layers", config.bucketLayers, 1, shape.layers),
+      range("offloaded layers", config.offload.optimizer.layers, -1,
+            shape.layers),
   };
   for (const std::string &check : checks)
     if (!check.empty())

@@ -22,15 +22,16 @@ namespace {
 /// Durations for one model, machine and configuration.
 class StepTimer {
 public:
-  StepTimer(const ModelShape &shape, const CostModel &cost,
-            const Software &software, const StepConfig &config)
-      : shape(shape), cost(cost), machine(cost.getMachine()),
-        software(software), config(config), bytes(typeBytes(config.precision)),
+  StepTimer(const StepPlanner &planner, const StepConfig &config)
+      : planner(planner), shape(planner.getShape()), cost(planner.getCost()),
+        machine(cost.getMachine()), software(planner.getSoftware()),
+        config(config), bytes(typeBytes(config.precision)),
         tokens(config.batch * config.seq) {}
 
   StepTimes times() const;
 
 private:
+  const StepPlanner &planner;
   const ModelShape &shape;
   const CostModel &cost;
   const Machine &machine;
@@ -51,6 +52,14 @@ private:
   UnitTimes head() const;
   double update() const;
   void collectives(UnitTimes &unit, int64_t elements) const;
+  CopyTime copy(TaskKind kind, int64_t size) const {
+    return size > 0 ? CopyTime{cost.copy(kind, size), size} : CopyTime();
+  }
+  void offload(UnitTimes &unit, int64_t whole, int64_t shard, bool states,
+               bool gradients, bool parameters) const;
+  void offloadLayers(UnitTimes &unit, int64_t first, int64_t count,
+                     int64_t shard) const;
+  void offloadSaved(UnitTimes &unit, int64_t size) const;
 };
 } // namespace
 
@@ -150,10 +159,16 @@ UnitTimes StepTimer::head() const {
 double StepTimer::update() const {
   double elements = static_cast<double>(shape.size(config.seq)) /
                     (config.stage >= 1 ? config.shards() : 1);
+  // The host updates the others.
+  double layers = offloadedLayers(config.offload.optimizer, shape.layers);
+  double there = config.offload.optimizer.layers < 0
+                     ? 1
+                     : layers * shape.layerSize() / shape.size(config.seq);
+  elements *= 1 - there;
   // Adam reads and writes the parameter and both states, reads the gradient.
   double width = config.precision == Precision::Bf16 ? 14 : 28;
   return memory(software.update * width * elements) +
-         software.updateLayerSeconds * shape.layers;
+         software.updateLayerSeconds * (shape.layers - layers);
 }
 
 /// Collectives of a unit with `elements` parameters.
@@ -183,14 +198,113 @@ void StepTimer::collectives(UnitTimes &unit, int64_t elements) const {
   unit.replicateBytes = ringBytes(TaskKind::AllReduce, shard, across.ranks);
 }
 
+/// Copies for `whole` parameters of which a rank updates `shard`.
+void StepTimer::offload(UnitTimes &unit, int64_t whole, int64_t shard,
+                        bool states, bool gradients, bool parameters) const {
+  const StepOffload &asked = config.offload;
+  int64_t held = config.stage >= 3 ? shard : whole;
+  bool inPlace = config.stage == 0 || config.stage == 3 || config.shards() == 1;
+  bool master = bytes.optimizer > 2 * bytes.parameter;
+  if (states) {
+    int64_t down = bytes.gradient;
+    if (!master && !(parameters && inPlace))
+      down += bytes.parameter;
+    unit.gradDown = copy(TaskKind::CopyOut, shard * down);
+    if (!parameters || !inPlace)
+      unit.newUp = copy(TaskKind::CopyIn, shard * bytes.parameter);
+    OpWork update; // states are read and written
+    update.bytes =
+        static_cast<double>(shard) *
+        (2 * bytes.optimizer + bytes.gradient + bytes.parameter +
+         (master ? 0 : bytes.parameter));
+    unit.hostUpdate = cost.hostCompute(update);
+    if (asked.optimizer.disk) {
+      unit.stateRead = copy(TaskKind::DiskRead, shard * bytes.optimizer);
+      unit.stateWrite = copy(TaskKind::DiskWrite, shard * bytes.optimizer);
+    }
+  } else if (gradients) {
+    int64_t size = (config.stage >= 2 ? shard : whole) * bytes.gradient;
+    unit.gradDown = copy(TaskKind::CopyOut, size);
+    unit.gradUp = copy(TaskKind::CopyIn, size);
+  }
+  if (!parameters)
+    return;
+  unit.paramsUp = copy(TaskKind::CopyIn, held * bytes.parameter);
+  if (!states || !inPlace)
+    unit.newDown = copy(TaskKind::CopyOut, held * bytes.parameter);
+  if (asked.parameters.disk) {
+    unit.paramsRead = copy(TaskKind::DiskRead, held * bytes.parameter);
+    unit.newWrite = copy(TaskKind::DiskWrite, held * bytes.parameter);
+  }
+}
+
+void StepTimer::offloadSaved(UnitTimes &unit, int64_t size) const {
+  unit.savedDown = copy(TaskKind::CopyOut, size);
+  unit.savedUp = copy(TaskKind::CopyIn, size);
+  if (config.offload.activations.disk) {
+    unit.savedWrite = copy(TaskKind::DiskWrite, size);
+    unit.savedRead = copy(TaskKind::DiskRead, size);
+  }
+}
+
+/// Of the layers from `first` on, those that are offloaded: the last ones.
+void StepTimer::offloadLayers(UnitTimes &unit, int64_t first, int64_t count,
+                              int64_t shard) const {
+  const StepOffload &asked = config.offload;
+  auto here = [&](const OffloadShare &share) {
+    int64_t from = shape.layers - offloadedLayers(share, shape.layers);
+    return std::clamp<int64_t>(first + count - from, 0, count);
+  };
+  auto part = [&](int64_t layers, bool states, bool gradients,
+                  bool parameters) {
+    UnitTimes some;
+    offload(some, layers * shape.layerSize(), layers * shard, states, gradients,
+            parameters);
+    return some;
+  };
+  UnitTimes states = part(here(asked.optimizer), true, false,
+                          here(asked.parameters) > 0);
+  UnitTimes gradients = part(here(asked.gradients), false, true, false);
+  UnitTimes parameters =
+      part(here(asked.parameters), here(asked.optimizer) > 0, false, true);
+  if (here(asked.optimizer)) {
+    unit.gradDown = states.gradDown;
+    unit.newUp = states.newUp;
+    unit.hostUpdate = states.hostUpdate;
+    unit.stateRead = states.stateRead;
+    unit.stateWrite = states.stateWrite;
+  } else if (here(asked.gradients)) {
+    unit.gradDown = gradients.gradDown;
+    unit.gradUp = gradients.gradUp;
+  }
+  if (here(asked.parameters)) {
+    unit.paramsUp = parameters.paramsUp;
+    unit.paramsRead = parameters.paramsRead;
+    unit.newDown = parameters.newDown;
+    unit.newWrite = parameters.newWrite;
+  }
+  int64_t again = config.recompute == Recompute::None ? 0
+                  : config.recomputeLayers < 0        ? shape.layers
+                                                      : config.recomputeLayers;
+  int64_t saved = 0;
+  for (int64_t layer = first + count - here(asked.activations);
+       layer != first + count; ++layer)
+    saved += planner.savedBytes(config, layer < again ? config.recompute
+                                                      : Recompute::None);
+  offloadSaved(unit, saved);
+}
+
 StepTimes StepTimer::times() const {
   StepTimes result;
+  int64_t shards = config.stage >= 1 ? config.shards() : 1;
+  int64_t layerShard = shardElements(shape.layerParameters(), shards);
+  bool moves = config.offload.any();
   UnitTimes one = layer();
   int64_t perUnit = std::max<int64_t>(config.bucketLayers, 1);
   int64_t size = shape.layerSize();
   for (int64_t done = 0; done < shape.layers; done += perUnit) {
     int64_t count = std::min(perUnit, shape.layers - done);
-    if (!result.units.empty() && count == perUnit) {
+    if (!result.units.empty() && count == perUnit && !moves) {
       result.units.push_back(result.units.front());
       continue;
     }
@@ -199,13 +313,30 @@ StepTimes StepTimer::times() const {
     unit.recompute = count * one.recompute;
     unit.backward = count * one.backward;
     collectives(unit, count * size);
+    if (moves)
+      offloadLayers(unit, done, count, layerShard);
     result.units.push_back(unit);
   }
   result.head = head();
   int64_t headSize = shape.tied ? 0 : shape.embeddingSize();
   if (headSize > 0)
     collectives(result.head, headSize);
-  collectives(result.embedding, shape.outerSize(config.seq) - headSize);
+  int64_t tableSize = shape.outerSize(config.seq) - headSize;
+  collectives(result.embedding, tableSize);
+  if (moves) {
+    const StepOffload &asked = config.offload;
+    auto outer = [&](UnitTimes &unit, int64_t elements, int64_t shard) {
+      if (elements > 0)
+        offload(unit, elements, shard, asked.optimizer.layers < 0,
+                asked.gradients.layers < 0, asked.parameters.layers < 0);
+    };
+    int64_t headShard =
+        headSize ? shardElements({{"", {shape.vocab, shape.hidden}}}, shards)
+                 : 0;
+    outer(result.head, headSize, headShard);
+    outer(result.embedding, tableSize,
+          shardElements(shape.outerParameters(config.seq), shards) - headShard);
+  }
   // Reading the table, and adding gradients to it.
   double rows = memory(3.0 * tokens * shape.hidden * bytes.activation);
   result.embedding.forward = rows;
@@ -216,7 +347,7 @@ StepTimes StepTimer::times() const {
 
 TimeParts StepPlanner::time(const StepConfig &config,
                             std::vector<StepEvent> *events) const {
-  StepTimes times = StepTimer(shape, cost, software, config).times();
+  StepTimes times = StepTimer(*this, config).times();
   StepLoop loop(times, config, software, cost.getMachine(), events);
   return loop.run();
 }

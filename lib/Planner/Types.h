@@ -33,6 +33,26 @@ inline TypeBytes typeBytes(Precision precision) {
   return {4, 4, 8, 4, "f32"};
 }
 
+/// Elements that rank 0 holds: chunks of ceil(d / shards) of the first
+/// dimension, as the partitioned step has them.
+int64_t shardElements(const std::vector<ShapeParameter> &list, int64_t shards);
+
+/// The share of gradients that leave the device when they are reduced: without
+/// micro-batches also those of parameters that the host updates.
+inline OffloadShare leavingGradients(const StepConfig &config) {
+  const OffloadShare &update = config.offload.optimizer;
+  const OffloadShare &asked = config.offload.gradients;
+  if (config.accumulate > 1 || asked.layers < 0 ||
+      (update.layers >= 0 && asked.layers >= update.layers))
+    return asked;
+  return {update.layers, false};
+}
+
+/// The layers of `all` that `share` says.
+inline int64_t offloadedLayers(const OffloadShare &share, int64_t all) {
+  return share.layers < 0 || share.layers > all ? all : share.layers;
+}
+
 } // namespace mlir::zero
 
 #endif // ZERO_LIB_PLANNER_TYPES_H

@@ -38,6 +38,33 @@ enum class Recompute : uint8_t {
 llvm::StringRef precisionName(Precision precision);
 llvm::StringRef recomputeName(Recompute recompute);
 
+/// What of a kind lives outside device memory: that of the last layers, to
+/// which the backward pass comes first.
+struct OffloadShare {
+  int64_t layers = 0; ///< negative: all, and what is outside of the layers
+  bool disk = false;  ///< else in host memory
+
+  bool operator==(const OffloadShare &o) const {
+    return layers == o.layers && disk == o.disk;
+  }
+};
+
+/// Where the tensors of a step live. Parameters whose optimizer state is in host
+/// memory are updated there; their gradients go down as soon as they are
+/// reduced, so without micro-batches they free their memory too.
+struct StepOffload {
+  OffloadShare optimizer, gradients, parameters, activations;
+
+  bool any() const {
+    return optimizer.layers || gradients.layers || parameters.layers ||
+           activations.layers;
+  }
+  bool operator==(const StepOffload &o) const {
+    return optimizer == o.optimizer && gradients == o.gradients &&
+           parameters == o.parameters && activations == o.activations;
+  }
+};
+
 /// How a step is run.
 struct StepConfig {
   int64_t ranks = 8;
@@ -54,27 +81,33 @@ struct StepConfig {
   /// Layers that stay gathered until backward; if any do, so do the embedding
   /// and the head.
   int64_t keepLayers = 0;
+  StepOffload offload;
 
   int64_t shards() const { return ranks / replicas; }
 };
 
-/// Bytes of one rank.
+/// Bytes of one rank, of device memory unless said otherwise.
 struct MemoryParts {
   int64_t parameters = 0, gradients = 0, optimizer = 0;
   int64_t gathered = 0;    ///< whole parameters and gradients, for a while
   int64_t activations = 0; ///< saved, and of the layer that runs
   int64_t logits = 0;
   int64_t inputs = 0;
+  int64_t staging = 0; ///< device ends of copies from and to the host
+  int64_t host = 0, disk = 0; ///< outside of device memory
 
   int64_t state() const { return parameters + gradients + optimizer; }
   int64_t total() const {
-    return state() + gathered + activations + logits + inputs;
+    return state() + gathered + activations + logits + inputs + staging;
   }
 };
 
 /// Bytes that one rank sends in a step, ring model.
 struct TrafficParts {
   int64_t allGather = 0, reduceScatter = 0, allReduce = 0;
+  /// Copies of one rank.
+  int64_t toHost = 0, toDevice = 0, diskRead = 0, diskWrite = 0;
+  /// Of collectives.
   int64_t total() const { return allGather + reduceScatter + allReduce; }
 };
 
@@ -84,12 +117,16 @@ struct TimeParts {
   double forward = 0, backward = 0, recompute = 0, head = 0, update = 0;
   double slowdown = 0; ///< compute that collectives beside it cost
   double exposedGather = 0, exposedReduce = 0;
+  double exposedOffload = 0; ///< waiting for copies or the host
   double gather = 0, reduce = 0; ///< busy time of the channels
+  double toHost = 0, toDevice = 0, diskRead = 0, diskWrite = 0, host = 0;
 
   double compute() const {
     return forward + backward + recompute + head + update;
   }
-  double exposed() const { return exposedGather + exposedReduce; }
+  double exposed() const {
+    return exposedGather + exposedReduce + exposedOffload;
+  }
 };
 
 /// Something that a channel does during a step.
@@ -142,12 +179,21 @@ public:
   int64_t savedBytes(const StepConfig &config, Recompute recompute) const;
   /// Parameters that stay gathered from forward to backward.
   int64_t keptParameters(const StepConfig &config) const;
+  /// Elements of a rank's parameters, whole or its shards, that `share` says.
+  int64_t offloadedElements(const StepConfig &config, const OffloadShare &share,
+                            bool sharded) const;
+  /// Bytes of activations that backward reads of the layers of `share`.
+  int64_t offloadedActivations(const StepConfig &config,
+                               const OffloadShare &share) const;
 
   const ModelShape &getShape() const { return shape; }
   const CostModel &getCost() const { return cost; }
   const Software &getSoftware() const { return software; }
 
 private:
+  void moveMemory(const StepConfig &config, MemoryParts &parts) const;
+  void addCopies(const StepConfig &config, TrafficParts &parts) const;
+
   ModelShape shape;
   CostModel cost;
   const Software &software;
