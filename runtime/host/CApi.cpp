@@ -14,6 +14,8 @@
 #include "runtime/core/Error.h"
 #include "runtime/core/ProgramMemory.h"
 #include "runtime/host/Session.h"
+#include "runtime/host/Transfers.h"
+#include "runtime/io/Files.h"
 #include "zero-rt/zero-rt.h"
 
 #include <algorithm>
@@ -49,6 +51,9 @@ static zrt_status guarded(Body body) noexcept {
   } catch (const Error &error) {
     lastError = error.what();
     return error.code();
+  } catch (const IoError &error) {
+    lastError = error.what();
+    return ZRT_ERROR_IO;
   } catch (const std::bad_alloc &) {
     lastError = "out of memory";
     return ZRT_ERROR_MEMORY;
@@ -224,7 +229,8 @@ zrt_status zrt_program_get_arena(const zrt_program *program, uint32_t index,
                                  zrt_arena_info *info) {
   return guarded([&] {
     const Arena &from = entry(program, &Program::arenas, index, info, "arena");
-    *info = {zrt_space(from.space), from.bytes, from.alignment};
+    *info = {zrt_space(from.space), from.bytes, from.alignment, from.lowerBound,
+             from.budgetBytes};
   });
 }
 
@@ -233,7 +239,9 @@ zrt_status zrt_program_get_command(const zrt_program *program, uint32_t index,
   return guarded([&] {
     const Command &from =
         entry(program, &Program::commands, index, info, "command");
+    const Program &of = *program->program;
     bool sends = from.isCollective();
+    std::optional<zrt_transfer> way = host::transferOf(of, from);
     *info = {opName(from.op),
              from.callee.c_str(),
              from.location.c_str(),
@@ -242,9 +250,12 @@ zrt_status zrt_program_get_command(const zrt_program *program, uint32_t index,
              from.wait.data(),
              uint32_t(from.wait.size()),
              from.signal,
-             sends ? program->program->sentBytesTimesRanks(from) : 0,
+             sends ? of.sentBytesTimesRanks(from) : 0,
              plannedMs(from.plannedStart),
-             plannedMs(from.plannedSeconds)};
+             plannedMs(from.plannedSeconds),
+             way ? int32_t(*way) : -1,
+             way ? host::transferBytes(of, from) : 0,
+             from.host};
   });
 }
 
@@ -371,6 +382,10 @@ zrt_status zrt_session_accumulate(zrt_session *session) {
     require(session, "the session");
     session->session.accumulate();
   });
+}
+
+const char *zrt_session_disk_access(const zrt_session *session) {
+  return session ? session->session.diskAccess().c_str() : "";
 }
 
 zrt_status zrt_session_step(zrt_session *session) {

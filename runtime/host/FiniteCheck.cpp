@@ -59,11 +59,13 @@ std::vector<Operand> FiniteCheck::operandsOf(const Command &command) const {
       result.push_back(command.operands[index]);
   else if (!command.operands.empty())
     result = {command.operands.back()};
-  result.erase(std::remove_if(result.begin(), result.end(),
-                              [&](const Operand &operand) {
-                                return !isFloat(
-                                    program.buffers[operand.buffer].dtype);
-                              }),
+  // What goes to disk was looked at when it was computed.
+  auto skipped = [&](const Operand &operand) {
+    const Buffer &buffer = program.buffers[operand.buffer];
+    return !isFloat(buffer.dtype) ||
+           program.arenas[buffer.arena].space == fb::Space_Disk;
+  };
+  result.erase(std::remove_if(result.begin(), result.end(), skipped),
                result.end());
   return result;
 }
@@ -73,7 +75,8 @@ void FiniteCheck::look(const Rank &rank, uint32_t number, Worker &worker,
   if (worker.first)
     return;
   fb::DType type = program.buffers[buffer].dtype;
-  const uint8_t *storage = rank.address(buffer);
+  std::vector<uint8_t> room;
+  const uint8_t *storage = rank.contents(buffer, room);
   auto found = findNotFinite(storage, type, view, /*negative=*/true);
   if (!found)
     return;

@@ -13,6 +13,8 @@
 #include "runtime/host/Rank.h"
 
 #include "runtime/host/FiniteCheck.h"
+#include "runtime/host/HostLaunch.h"
+#include "runtime/host/Transfers.h"
 
 #include <algorithm>
 #include <cstring>
@@ -21,84 +23,30 @@
 using namespace zrt;
 using namespace zrt::host;
 
-/// Every byte of this value makes a NaN of each floating type, and -1.
-static constexpr int poisonByte = 0xFF;
-
-Rank::Rank(const Program &program, uint32_t rank, uint32_t threads)
+Rank::Rank(const Program &program, uint32_t rank, const RankOptions &options)
     : program(program), rank(rank), streams(program.numStreams),
       touchedBetween(program.arenas.size(), 0),
       times(program.commands.size(), 0), waits(program.commands.size(), 0),
       spans(program.commands.size()) {
-  for (const Arena &arena : program.arenas)
-    arenas.emplace_back(arena.bytes, "an arena of one rank");
+  makeArenas(options);
   for (Stream &stream : streams)
     stream.touchedEnd.resize(program.arenas.size(), 0);
   for (uint32_t event = 0; event < program.numEvents; ++event)
-    events.emplace_back(threads);
+    events.emplace_back(options.threads);
+  for (const Command &command : program.commands)
+    if (command.host && command.split && !hostThreads)
+      hostThreads = std::make_unique<HostThreads>(options.hostThreads);
   findUnwritten();
-}
-
-uint8_t *Rank::address(uint32_t buffer) const {
-  const Buffer &info = program.buffers[buffer];
-  return arenas[info.arena].data() + info.begin(rank);
-}
-
-uint8_t *Rank::address(const Operand &operand) const {
-  return address(operand.buffer) +
-         operand.view.offset *
-             elementBytes(program.buffers[operand.buffer].dtype);
-}
-
-void Rank::touch(uint32_t buffer, std::vector<uint64_t> &touchedEnd) {
-  const Buffer &info = program.buffers[buffer];
-  uint64_t &end = touchedEnd[info.arena];
-  end = std::max(end, info.end(rank));
-}
-
-std::vector<uint64_t> Rank::touched() const {
-  std::vector<uint64_t> most = touchedBetween;
-  for (const Stream &stream : streams)
-    for (size_t arena = 0; arena < most.size(); ++arena)
-      most[arena] = std::max(most[arena], stream.touchedEnd[arena]);
-  return most;
-}
-
-void Rank::findUnwritten() {
-  std::vector<uint32_t> held;
-  for (const Parameter &parameter : program.parameters)
-    held.push_back(parameter.buffer);
-  for (const Input &input : program.inputs)
-    held.push_back(input.buffer);
-  for (const Constant &constant : program.constants)
-    held.push_back(constant.buffer);
-  for (uint32_t arena = 0; arena < arenas.size(); ++arena) {
-    std::vector<std::pair<uint64_t, uint64_t>> ranges;
-    for (uint32_t index : held)
-      if (program.buffers[index].arena == arena)
-        ranges.emplace_back(program.buffers[index].begin(rank),
-                            program.buffers[index].end(rank));
-    uint64_t end = program.arenas[arena].bytes;
-    ranges.emplace_back(end, end);
-    std::sort(ranges.begin(), ranges.end());
-    uint64_t reach = 0;
-    for (auto [begin, rangeEnd] : ranges) {
-      if (begin > reach)
-        unwritten.push_back({arena, reach, begin});
-      reach = std::max(reach, rangeEnd);
-    }
-  }
-}
-
-void Rank::poisonUnwritten() {
-  for (const Hole &hole : unwritten)
-    std::memset(arenas[hole.arena].data() + hole.begin, poisonByte,
-                hole.end - hole.begin);
 }
 
 void Rank::bindCopy(const Command &command, BoundCommand &bound) {
   const Operand &target = command.operands.back();
   const Buffer &buffer = program.buffers[target.buffer];
   static const uint64_t zero = 0;
+  if (diskOf(target.buffer) || diskOf(command.operands[0].buffer)) {
+    bound.disk = bindDiskCopy(command);
+    return;
+  }
   bound.to = address(target.buffer);
   if (command.op == fb::Op_Copy) {
     bound.from = address(command.operands[0].buffer);
@@ -121,6 +69,9 @@ void Rank::bindCommand(BoundCommand &bound, size_t index,
                        const dnnl::engine &engine) {
   const Command &command = program.commands[index];
   bound.op = command.op;
+  bound.split = command.split;
+  bound.host = command.host;
+  bound.transfer = transferOf(program, command).has_value();
   std::vector<uint8_t *> addresses;
   for (const Operand &operand : command.operands) {
     addresses.push_back(address(operand));
@@ -172,7 +123,10 @@ void Rank::bind(
 
 void Rank::execute(BoundCommand &command, Stream &stream) {
   if (command.kernel)
-    command.kernel(command.buffers.data());
+    launchKernel(command.kernel, command.buffers.data(), command.split,
+                 command.host ? hostThreads.get() : nullptr);
+  else if (command.disk)
+    run(*command.disk);
   else if (command.call)
     command.call->run(stream.library);
   else if (command.collective)
@@ -181,7 +135,14 @@ void Rank::execute(BoundCommand &command, Stream &stream) {
     command.copy->run(command.from, command.to);
 }
 
-/// A hash (FNV-1a) of what a collective reads of this rank and does not write.
+static uint64_t addToHash(uint64_t hash, const uint8_t *data, uint64_t bytes) {
+  for (uint64_t i = 0; i < bytes; ++i)
+    hash = (hash ^ data[i]) * 0x100000001b3u;
+  return hash;
+}
+
+/// A hash (FNV-1a) of what a collective or a transfer reads of this rank's
+/// memory and does not write.
 uint64_t Rank::hashSources(const Command &command) const {
   uint64_t hash = 0xcbf29ce484222325u;
   for (const Piece &piece : command.pieces) {
@@ -192,11 +153,18 @@ uint64_t Rank::hashSources(const Command &command) const {
                    target.begin(rank) < source.end(rank);
     uint64_t elements =
         command.op == fb::Op_AllGather ? piece.chunk : piece.elements;
-    uint64_t read = inPlace ? 0 : elements * elementBytes(source.dtype);
-    const uint8_t *bytes = address(piece.source);
-    for (uint64_t i = 0; i < read; ++i)
-      hash = (hash ^ bytes[i]) * 0x100000001b3u;
+    if (!inPlace)
+      hash = addToHash(hash, address(piece.source),
+                       elements * elementBytes(source.dtype));
   }
+  if (command.op != fb::Op_Copy)
+    return hash;
+  const Operand &source = command.operands[0];
+  if (!diskOf(source.buffer) && isContiguous(source.view))
+    hash = addToHash(
+        hash, address(source),
+        *elementCount(source.view.sizes) *
+            elementBytes(program.buffers[source.buffer].dtype));
   return hash;
 }
 
@@ -231,7 +199,8 @@ void Rank::run(uint32_t number, Part part, uint32_t run,
       span.start = now();
     }
     span.waited = span.start - time;
-    if (checkSources && number != 0 && command.isCollective())
+    if (checkSources && number != 0 &&
+        (command.isCollective() || commands[index].transfer))
       executeChecked(index, stream);
     else
       execute(commands[index], stream);
@@ -240,8 +209,10 @@ void Rank::run(uint32_t number, Part part, uint32_t run,
     for (uint32_t buffer : commands[index].uses)
       touch(buffer, stream.touchedEnd);
     if (poisonReleased)
-      for (uint32_t buffer : command.release)
-        std::memset(address(buffer), poisonByte, program.buffers[buffer].bytes);
+      for (uint32_t buffer : command.release) {
+        const Buffer &released = program.buffers[buffer];
+        poison(released.arena, released.begin(rank), released.end(rank));
+      }
     span.end = time = now();
     if (command.signal >= 0)
       events[command.signal].signal(run);
@@ -273,7 +244,7 @@ int64_t Rank::exposedTime() const {
   int64_t time = tail;
   for (size_t index : streams[0].commands) {
     time += waits[index];
-    if (commands[index].collective)
+    if (commands[index].collective || commands[index].transfer)
       time += times[index];
   }
   return time;

@@ -19,7 +19,9 @@
 #include "runtime/core/KernelLibrary.h"
 #include "runtime/core/Memory.h"
 #include "runtime/core/Program.h"
+#include "runtime/host/HostThreads.h"
 #include "runtime/host/LibraryCall.h"
+#include "runtime/io/DiskArena.h"
 
 #include <chrono>
 #include <deque>
@@ -54,15 +56,34 @@ struct Span {
   int64_t start = 0, end = 0, waited = 0;
 };
 
+/// What a session says about its ranks.
+struct RankOptions {
+  uint32_t threads = 1;     ///< of the whole session
+  uint32_t hostThreads = 1; ///< of one rank, for launches on the host
+  std::string offloadPath;  ///< folder of the disk arenas
+};
+
 /// One rank's memory, and the program's commands on its addresses.
 class Rank {
 public:
-  /// `threads` are those of the whole session.
-  Rank(const Program &program, uint32_t rank, uint32_t threads);
+  /// Throws Error or IoError where there is no room.
+  Rank(const Program &program, uint32_t rank, const RankOptions &options);
 
+  /// Of a buffer that is not on disk.
   uint8_t *address(uint32_t buffer) const;
   /// Address of an operand's first element.
   uint8_t *address(const Operand &operand) const;
+
+  // Buffers in any space, for the caller's thread between steps. Throw IoError.
+  void read(uint32_t buffer, uint64_t offset, void *data, uint64_t bytes) const;
+  void write(uint32_t buffer, uint64_t offset, const void *data,
+             uint64_t bytes);
+  /// The bytes from `offset` to the buffer's end become zeros.
+  void clearFrom(uint32_t buffer, uint64_t offset);
+  /// A buffer's bytes: where they are, or read from disk into `room`.
+  const uint8_t *contents(uint32_t buffer, std::vector<uint8_t> &room) const;
+  /// How the disk is reached; empty: the program has no disk arena.
+  std::string diskAccess() const;
 
   /// Binds the commands to this rank's addresses. `collectives` is by command.
   void bind(const KernelLibrary &kernels,
@@ -94,7 +115,7 @@ public:
   /// Of a command, without waiting for events.
   int64_t commandTime(size_t command) const { return times[command]; }
   /// The compute stream stood still: it waited for an event, was inside a
-  /// collective of its own, or had ended before other streams.
+  /// collective or transfer of its own, or had ended before other streams.
   int64_t exposedTime() const;
   /// Adds how much longer than the compute stream others have run; after each
   /// part.
@@ -103,9 +124,20 @@ public:
   const std::vector<Span> &lastSpans() const { return spans; }
 
 private:
+  /// A copy from or to disk.
+  struct DiskCopy {
+    uint32_t buffer; // on disk
+    uint64_t offset, bytes;
+    uint8_t *memory;
+    bool write;
+    bool toBlockEnd; // the rest of the last block is nobody's
+  };
   struct BoundCommand {
     fb::Op op;
     Kernel kernel = nullptr;
+    int64_t split = 0;
+    bool host = false, transfer = false;
+    std::optional<DiskCopy> disk;
     std::vector<void *> buffers; // of a kernel
     std::unique_ptr<BoundCall> call;
     std::optional<StridedCopy> copy;
@@ -130,6 +162,11 @@ private:
                    const GroupedCollective *collective,
                    const dnnl::engine &engine);
   void execute(BoundCommand &command, Stream &stream);
+  void makeArenas(const RankOptions &options);
+  DiskArena *diskOf(uint32_t buffer) const;
+  DiskCopy bindDiskCopy(const Command &command) const;
+  void run(const DiskCopy &copy) const;
+  void poison(uint32_t arena, uint64_t begin, uint64_t end);
   void executeChecked(size_t index, Stream &stream);
   uint64_t hashSources(const Command &command) const;
   void touch(uint32_t buffer, std::vector<uint64_t> &touchedEnd);
@@ -138,7 +175,9 @@ private:
 
   const Program &program;
   const uint32_t rank;
-  std::vector<MemoryBlock> arenas;
+  std::vector<MemoryBlock> arenas; // empty ones for disks
+  std::vector<std::unique_ptr<DiskArena>> disks; // by arena
+  std::unique_ptr<HostThreads> hostThreads;      // null: no launch has parts
   std::vector<BoundCommand> commands;
   std::vector<Stream> streams;
   std::deque<Event> events; // which do not move

@@ -15,6 +15,7 @@
 #include "runtime/core/CpuFeatures.h"
 #include "runtime/core/Error.h"
 #include "runtime/core/ProgramMemory.h"
+#include "runtime/host/Transfers.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -64,11 +65,16 @@ Session::Session(std::shared_ptr<const Program> loaded,
       kernels(checkedKernels(*program)), engine(dnnl::engine::kind::cpu, 0),
       parameterSet(program->parameters.size(), false),
       inputSet(program->inputs.size() * program->ranks, false) {
+  checkSpaces(*program, options.offload_path);
   prepareCalls(options.threads_per_rank);
   std::vector<uint32_t> streams = usedStreams();
   uint32_t threadCount = program->ranks * streams.size();
+  RankOptions rankOptions{threadCount,
+                          std::max(1u, options.host_threads_per_rank),
+                          options.offload_path ? options.offload_path : ""};
   for (uint32_t rank = 0; rank < program->ranks; ++rank)
-    ranks.push_back(std::make_unique<Rank>(*program, rank, threadCount));
+    ranks.push_back(std::make_unique<Rank>(*program, rank, rankOptions));
+  disk = ranks[0]->diskAccess();
   if (options.check_finite || isSet("ZRT_CHECK_FINITE"))
     finite = std::make_unique<FiniteCheck>(*program);
   makeCollectives(threadCount);
@@ -352,14 +358,20 @@ zrt_counters Session::counters() const {
     double ms = 0;
     for (const std::unique_ptr<Rank> &rank : ranks)
       ms += toMs(rank->commandTime(index)) / count;
-    if (command.isCollective()) {
+    uint64_t times = index < program->microCommands ? accumulations : steps;
+    if (auto way = transferOf(*program, command)) {
+      result.transfer_bytes_all_ranks[*way] +=
+          times * transferBytes(*program, command);
+      result.transfer_ms += ms;
+    } else if (command.isCollective()) {
       size_t kind = command.op - fb::Op_AllGather;
-      uint64_t times = index < program->microCommands ? accumulations : steps;
       result.comm_bytes_times_ranks[kind] +=
           times * program->sentBytesTimesRanks(command);
       result.comm_padding_bytes_times_ranks[kind] +=
           times * program->sentPaddingTimesRanks(command);
       result.comm_ms += ms;
+    } else if (command.op == fb::Op_Launch && command.host) {
+      result.host_ms += ms;
     } else {
       (command.op == fb::Op_Call ? result.library_ms : result.kernel_ms) += ms;
     }

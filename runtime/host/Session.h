@@ -54,6 +54,9 @@ public:
   void accumulate();
   void step();
 
+  /// How the disk is reached; empty: the program keeps nothing there.
+  const std::string &diskAccess() const { return disk; }
+
   zrt_counters counters() const;
   void resetCounters();
   void commandMs(uint32_t rank, double *ms, uint64_t count) const;
@@ -69,14 +72,15 @@ private:
   void startThreads(const std::vector<uint32_t> &streams,
                     uint32_t libraryThreads);
   void fillInitialValues();
-  uint8_t *chunk(uint32_t index, uint32_t rank, uint64_t offset,
-                 uint64_t bytes) const;
+  void checkChunk(uint32_t index, uint32_t rank, uint64_t offset,
+                  uint64_t bytes) const;
   void checkInputsSet(Part part) const;
   void run(Part part);
   void checkState() const;
   bool isSkipped() const;
   void checkPadding(const Parameter &parameter) const;
   void checkZero(const Parameter &parameter) const;
+  uint64_t firstNonZero(uint32_t rank, uint32_t buffer, uint64_t from) const;
   void checkReplicas(const std::string &what, uint32_t buffer, uint64_t bytes,
                      uint32_t shards) const;
   const Rank &rankAt(uint32_t rank) const;
@@ -88,6 +92,7 @@ private:
 
   std::shared_ptr<const Program> program;
   bool check, poison;
+  std::string disk; // how it is reached
   KernelLibrary kernels;
   dnnl::engine engine;
   /// A communicator: the groups' barriers of the collectives of one stream over

@@ -89,9 +89,7 @@ static std::vector<uint8_t> ones(fb::DType type, uint64_t bytes) {
 void Session::fillInitialValues() {
   for (const Constant &constant : program->constants)
     for (std::unique_ptr<Rank> &rank : ranks) {
-      if (constant.bytes)
-        std::memcpy(rank->address(constant.buffer), constant.data,
-                    constant.bytes);
+      rank->write(constant.buffer, 0, constant.data, constant.bytes);
       rank->touch(constant.buffer);
     }
   for (uint32_t index = 0; index < program->parameters.size(); ++index) {
@@ -113,12 +111,11 @@ void Session::setParameter(uint32_t index, const void *data, uint64_t bytes) {
   checkSize("parameter", parameter.name, bytes, parameter.bytes);
   const auto *from = static_cast<const uint8_t *>(data);
   for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
-    uint8_t *to = ranks[rank]->address(parameter.buffer);
     uint32_t shard = parameter.shardOf(rank);
     uint64_t held = parameter.shardBytes(shard);
-    if (held)
-      std::memcpy(to, from + parameter.shardBegin(shard), held);
-    std::memset(to + held, 0, program->buffers[parameter.buffer].bytes - held);
+    ranks[rank]->clearFrom(parameter.buffer, held);
+    ranks[rank]->write(parameter.buffer, 0,
+                       from + parameter.shardBegin(shard), held);
     ranks[rank]->touch(parameter.buffer);
   }
   parameterSet[index] = true;
@@ -128,12 +125,16 @@ void Session::setParameter(uint32_t index, const void *data, uint64_t bytes) {
 template <typename T>
 static void averageRanks(const std::vector<std::unique_ptr<Rank>> &ranks,
                          const Parameter &parameter, T *out) {
-  for (uint64_t i = 0; i < parameter.bytes / sizeof(T); ++i) {
-    double sum = 0;
-    for (const std::unique_ptr<Rank> &rank : ranks)
-      sum += reinterpret_cast<const T *>(rank->address(parameter.buffer))[i];
-    out[i] = T(sum / double(ranks.size()));
+  uint64_t count = parameter.bytes / sizeof(T);
+  std::vector<double> sums(count, 0);
+  std::vector<uint8_t> room;
+  for (const std::unique_ptr<Rank> &rank : ranks) {
+    const uint8_t *from = rank->contents(parameter.buffer, room);
+    for (uint64_t i = 0; i < count; ++i)
+      sums[i] += reinterpret_cast<const T *>(from)[i];
   }
+  for (uint64_t i = 0; i < count; ++i)
+    out[i] = T(sums[i] / double(ranks.size()));
 }
 
 void Session::getParameter(uint32_t index, void *data, uint64_t bytes) const {
@@ -149,14 +150,13 @@ void Session::getParameter(uint32_t index, void *data, uint64_t bytes) const {
   // The first ranks hold a shard each; a replicated one is read from rank 0.
   uint32_t count = parameter.sharded ? parameter.shards : 1;
   for (uint32_t rank = 0; rank < count; ++rank)
-    if (uint64_t held = parameter.shardBytes(rank))
-      std::memcpy(to + parameter.shardBegin(rank),
-                  ranks[rank]->address(parameter.buffer), held);
+    ranks[rank]->read(parameter.buffer, 0, to + parameter.shardBegin(rank),
+                      parameter.shardBytes(rank));
 }
 
-/// Where a chunk of what a rank holds of a parameter lies.
-uint8_t *Session::chunk(uint32_t index, uint32_t rank, uint64_t offset,
-                        uint64_t bytes) const {
+/// Refuses what is no chunk of what a rank holds of a parameter.
+void Session::checkChunk(uint32_t index, uint32_t rank, uint64_t offset,
+                         uint64_t bytes) const {
   const Parameter &parameter = entry(program->parameters, index, "parameter");
   if (rank >= ranks.size())
     fail(ZRT_ERROR_ARGUMENT, "parameter ", parameter.name, ": rank ", rank,
@@ -165,27 +165,24 @@ uint8_t *Session::chunk(uint32_t index, uint32_t rank, uint64_t offset,
   if (offset > held || bytes > held - offset)
     fail(ZRT_ERROR_ARGUMENT, "parameter ", parameter.name, ": rank ", rank,
          " holds ", held, " bytes, not ", bytes, " from byte ", offset);
-  return ranks[rank]->address(parameter.buffer) + offset;
 }
 
 void Session::readChunk(uint32_t index, uint32_t rank, uint64_t offset,
                         void *data, uint64_t bytes) const {
-  const uint8_t *from = chunk(index, rank, offset, bytes);
-  if (bytes)
-    std::memcpy(data, from, bytes);
+  checkChunk(index, rank, offset, bytes);
+  ranks[rank]->read(program->parameters[index].buffer, offset, data, bytes);
 }
 
 void Session::writeChunk(uint32_t index, uint32_t rank, uint64_t offset,
                          const void *data, uint64_t bytes) {
-  uint8_t *to = chunk(index, rank, offset, bytes);
+  checkChunk(index, rank, offset, bytes);
   uint32_t buffer = program->parameters[index].buffer;
   if (!parameterSet[index]) // padding of all ranks, also of empty shards
     for (std::unique_ptr<Rank> &each : ranks) {
-      std::memset(each->address(buffer), 0, program->buffers[buffer].bytes);
+      each->clearFrom(buffer, 0);
       each->touch(buffer);
     }
-  if (bytes)
-    std::memcpy(to, data, bytes);
+  ranks[rank]->write(buffer, offset, data, bytes);
   parameterSet[index] = true;
 }
 
@@ -220,8 +217,7 @@ void Session::setInput(uint32_t index, int rank, const void *data,
   checkRange(input, data, rank);
   uint32_t begin = all ? 0 : rank, end = all ? ranks.size() : rank + 1;
   for (uint32_t to = begin; to < end; ++to) {
-    if (bytes)
-      std::memcpy(ranks[to]->address(input.buffer), data, bytes);
+    ranks[to]->write(input.buffer, 0, data, bytes);
     ranks[to]->touch(input.buffer);
     inputSet[index * ranks.size() + to] = true;
   }
@@ -252,41 +248,57 @@ void Session::readOutputOfRank(uint32_t index, uint32_t rank, void *data,
   if (rank >= ranks.size())
     fail(ZRT_ERROR_ARGUMENT, "output ", output.name, ": rank ", rank, " of ",
          ranks.size());
-  if (bytes)
-    std::memcpy(data, ranks[rank]->address(output.buffer), bytes);
+  ranks[rank]->read(output.buffer, 0, data, bytes);
+}
+
+/// The place of the first byte from `from` on that is not zero, or the buffer's
+/// end.
+uint64_t Session::firstNonZero(uint32_t rank, uint32_t buffer,
+                               uint64_t from) const {
+  uint64_t bytes = program->buffers[buffer].bytes;
+  if (from >= bytes)
+    return bytes;
+  std::vector<uint8_t> piece(std::min<uint64_t>(bytes - from, 1 << 20));
+  while (from < bytes) {
+    uint64_t length = std::min<uint64_t>(piece.size(), bytes - from);
+    ranks[rank]->read(buffer, from, piece.data(), length);
+    for (uint64_t at = 0; at < length; ++at)
+      if (piece[at])
+        return from + at;
+    from += length;
+  }
+  return bytes;
 }
 
 void Session::checkPadding(const Parameter &parameter) const {
-  uint64_t bytes = program->buffers[parameter.buffer].bytes;
   for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
-    const uint8_t *data = ranks[rank]->address(parameter.buffer);
     uint64_t held = parameter.shardBytes(parameter.shardOf(rank));
-    for (uint64_t at = held; at < bytes; ++at)
-      if (data[at])
-        fail(ZRT_ERROR_EXECUTION, "check: padding of parameter ",
-             parameter.name, " on rank ", rank, " is not zero (byte ", at, ")");
+    uint64_t at = firstNonZero(rank, parameter.buffer, held);
+    if (at < program->buffers[parameter.buffer].bytes)
+      fail(ZRT_ERROR_EXECUTION, "check: padding of parameter ", parameter.name,
+           " on rank ", rank, " is not zero (byte ", at, ")");
   }
 }
 
 void Session::checkReplicas(const std::string &what, uint32_t buffer,
                             uint64_t bytes, uint32_t shards) const {
+  std::vector<uint8_t> firstRoom, room;
   for (uint32_t rank = 1; bytes && rank < ranks.size(); ++rank) {
     uint32_t first = rank % shards;
-    if (std::memcmp(ranks[first]->address(buffer), ranks[rank]->address(buffer),
-                    bytes))
+    if (first != rank &&
+        std::memcmp(ranks[first]->contents(buffer, firstRoom),
+                    ranks[rank]->contents(buffer, room), bytes))
       fail(ZRT_ERROR_EXECUTION, "check: ", what, " differs between rank ",
            first, " and ", rank);
   }
 }
 
 void Session::checkZero(const Parameter &parameter) const {
-  uint64_t bytes = program->buffers[parameter.buffer].bytes;
   for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
-    const uint8_t *data = ranks[rank]->address(parameter.buffer);
-    for (uint64_t at = 0; at < bytes; ++at)
-      if (data[at])
-        fail(ZRT_ERROR_EXECUTION, "check: accumulator ", parameter.name,
-             " on rank ", rank, " is not zero after the step (byte ", at, ")");
+    uint64_t at = firstNonZero(rank, parameter.buffer, 0);
+    if (at < program->buffers[parameter.buffer].bytes)
+      fail(ZRT_ERROR_EXECUTION, "check: accumulator ", parameter.name,
+           " on rank ", rank, " is not zero after the step (byte ", at, ")");
   }
 }
 

@@ -15,6 +15,7 @@
 
 #include "runtime/io/Files.h"
 #include "runtime/io/Json.h"
+#include "runtime/io/Retry.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -24,26 +25,11 @@
 using namespace zrt;
 
 FileSystem::~FileSystem() = default;
+TransferQueue::~TransferQueue() = default;
 
 bool zrt::isPlainName(std::string_view name) {
   return !name.empty() && name.size() <= 255 && name != "." && name != ".." &&
          name.find('/') == name.npos && name.find('\0') == name.npos;
-}
-
-/// A signal interrupts a call once, not for ever: then something is broken, and
-/// an error is better than a process that hangs.
-static constexpr int maxInterruptions = 100;
-
-template <typename Call>
-static int64_t retrying(Call call) {
-  int64_t result = -EINTR;
-  for (int i = 0; i < maxInterruptions && result == -EINTR; ++i)
-    result = call();
-  return result;
-}
-
-static std::string errorText(const char *what, int64_t error) {
-  return std::string(what) + ": " + std::strerror(int(-error));
 }
 
 //===----------------------------------------------------------------------===//

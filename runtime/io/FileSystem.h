@@ -22,6 +22,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,29 @@ struct FileStatus {
   enum class Kind { File, Folder, Other };
   Kind kind = Kind::Other;
   uint64_t bytes = 0;
+};
+
+/// A read or write of a part of a file that goes on beside others.
+struct Transfer {
+  bool write = false;
+  int file = -1;
+  void *data = nullptr; // only read where `write`
+  size_t bytes = 0;
+  uint64_t offset = 0;
+  uint64_t tag = 0; // the caller's
+};
+
+/// Transfers under way. One thread at a time.
+class TransferQueue {
+public:
+  /// Waits until none is under way: their memory is then the caller's again.
+  virtual ~TransferQueue();
+
+  /// Begins one: 0, or a negated errno. At most the queue's depth at a time.
+  virtual int64_t begin(const Transfer &transfer) = 0;
+  /// Waits for any: 0 with its tag and what readAt or writeAt would return, or
+  /// a negated errno where the waiting fails.
+  virtual int64_t finish(uint64_t &tag, int64_t &result) = 0;
 };
 
 /// The calls of POSIX. Each returns a number of at least 0, or a negated errno;
@@ -52,6 +76,12 @@ public:
   virtual int64_t openFile(Handle in, const std::string &name) = 0;
   /// A new file: -EEXIST if the name is taken.
   virtual int64_t createFile(Handle in, const std::string &name) = 0;
+  /// A file for reading and writing that no other user may open. With an empty
+  /// name it has none and ends with its last handle; -EOPNOTSUPP where the
+  /// folder's file system has no such files. `direct`: past the page cache, in
+  /// whole blocks from aligned memory; -EINVAL where it cannot.
+  virtual int64_t createScratch(Handle in, const std::string &name,
+                                bool direct) = 0;
   virtual int64_t close(Handle handle) = 0;
   virtual int64_t status(Handle handle, FileStatus &result) = 0;
   /// Held until the handle is closed or the process ends; -EWOULDBLOCK if
@@ -64,6 +94,15 @@ public:
   virtual int64_t writeAt(Handle file, const void *data, size_t bytes,
                           uint64_t offset) = 0;
   virtual int64_t sync(Handle handle) = 0;
+  /// The file has the first `bytes` bytes, zeros, and the disk has room for
+  /// them; -EOPNOTSUPP where the file system cannot promise that.
+  virtual int64_t allocate(Handle file, uint64_t bytes) = 0;
+  /// Of the file system of a folder, for this user.
+  virtual int64_t freeBytes(Handle folder, uint64_t &result) = 0;
+  /// For `depth` transfers at a time; -ENOSYS or -EPERM where the system has
+  /// none or does not let this process have it.
+  virtual int64_t makeQueue(unsigned depth,
+                            std::unique_ptr<TransferQueue> &result) = 0;
 
   // Hints, which promise nothing: the disk starts now on bytes that sync would
   // wait for; a file will be read front to back.

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/io/FileSystem.h"
+#include "runtime/io/IoUring.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -19,6 +20,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 using namespace zrt;
@@ -47,6 +49,15 @@ public:
   int64_t createFile(Handle in, const std::string &name) override {
     return open(in, name, O_WRONLY | O_CREAT | O_EXCL);
   }
+  int64_t createScratch(Handle in, const std::string &name,
+                        bool direct) override {
+    int how = name.empty() ? O_TMPFILE : O_CREAT | O_EXCL;
+    int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (direct ? O_DIRECT : 0);
+    int64_t file = answer(::openat(in, name.empty() ? "." : name.c_str(),
+                                   how | flags, 0600));
+    // What systems say that do not know O_TMPFILE.
+    return name.empty() && file == -EISDIR ? -EOPNOTSUPP : file;
+  }
   int64_t close(Handle handle) override { return answer(::close(handle)); }
   int64_t status(Handle handle, FileStatus &result) override {
     struct stat info;
@@ -71,6 +82,20 @@ public:
     return answer(::pwrite(file, data, bytes, off_t(offset)));
   }
   int64_t sync(Handle handle) override { return answer(::fsync(handle)); }
+  int64_t allocate(Handle file, uint64_t bytes) override {
+    return bytes ? answer(::fallocate(file, 0, 0, off_t(bytes))) : 0;
+  }
+  int64_t freeBytes(Handle folder, uint64_t &result) override {
+    struct statvfs info;
+    if (::fstatvfs(folder, &info))
+      return -errno;
+    result = uint64_t(info.f_bavail) * info.f_frsize;
+    return 0;
+  }
+  int64_t makeQueue(unsigned depth,
+                    std::unique_ptr<TransferQueue> &result) override {
+    return makeIoUring(depth, result);
+  }
   int64_t startSync(Handle file, uint64_t offset, uint64_t bytes) override {
     return answer(::sync_file_range(file, off_t(offset), off_t(bytes),
                                     SYNC_FILE_RANGE_WRITE));

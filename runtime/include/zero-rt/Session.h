@@ -156,6 +156,9 @@ public:
     zrt_session_get_counters(get(), &result);
     return result;
   }
+  /// How the disk is reached; "" where the program keeps nothing there.
+  std::string diskAccess() const { return zrt_session_disk_access(get()); }
+
   /// When each command ran in the last step on a rank; see zrt_session_spans.
   Status spans(uint32_t rank, std::vector<zrt_span> &spans) const {
     spans.resize(commands);

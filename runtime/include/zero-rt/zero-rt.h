@@ -51,7 +51,7 @@ extern "C" {
 /// What went wrong, coarsely; zrt_last_error() says it in words.
 typedef enum zrt_status {
   ZRT_OK = 0,
-  ZRT_ERROR_IO = 1,       ///< a file cannot be read
+  ZRT_ERROR_IO = 1,       ///< a file or folder cannot be used
   ZRT_ERROR_FORMAT = 2,   ///< the program is damaged or inconsistent
   ZRT_ERROR_TARGET = 3,   ///< compiled for another machine
   ZRT_ERROR_ARGUMENT = 4, ///< wrong index, size or value from the caller
@@ -229,6 +229,8 @@ typedef struct zrt_arena_info {
   zrt_space space;
   uint64_t bytes; ///< of one rank
   uint32_t alignment;
+  uint64_t lower_bound_bytes; ///< most bytes alive at once; 0: not known
+  int64_t budget_bytes;       ///< what it was planned for; -1: any
 } zrt_arena_info;
 
 typedef struct zrt_command_info {
@@ -244,6 +246,10 @@ typedef struct zrt_command_info {
   uint64_t comm_bytes_times_ranks;
   double planned_start_ms; ///< from the start of the step; -1: not simulated
   double planned_ms;       ///< how long it takes; -1: not simulated
+  int32_t transfer;        ///< zrt_transfer of a copy between spaces, or -1
+  /// Of a transfer: as in zrt_counters, for one execution.
+  uint64_t transfer_bytes_all_ranks;
+  int host; ///< 1: a launch on the host's processor, in host memory
 } zrt_command_info;
 
 zrt_status zrt_program_get_info(const zrt_program *program,
@@ -310,8 +316,9 @@ typedef struct zrt_session_options {
   /// first micro-batch, its first command, the lowest rank. Also set by
   /// ZRT_CHECK_FINITE=1.
   int check_finite;
-  /// Folder for the disk arenas, one private file a rank, removed when the
-  /// session ends. NULL: a program with a disk arena is refused.
+  /// Folder for the disk arenas: one private file a rank, which has no name and
+  /// is gone when the session or the process ends. Room for all of it is taken
+  /// when the session begins. NULL: a program with a disk arena is refused.
   const char *offload_path;
   /// Threads that work on the host's part of one rank's step (launches on the
   /// host, checksums of the disk); 0 means 1.
@@ -327,7 +334,10 @@ typedef struct zrt_session_options {
 zrt_status zrt_session_create(const zrt_program *program,
                               const zrt_session_options *options,
                               zrt_session **session);
-/// Ends the threads and frees the memory. Accepts NULL.
+/// How the disk arenas are read and written: "io_uring, O_DIRECT", or another
+/// way and why; "" where the program has none. Lives as long as the session.
+const char *zrt_session_disk_access(const zrt_session *session);
+/// Ends the threads, frees the memory and the disk. Accepts NULL.
 void zrt_session_destroy(zrt_session *session);
 
 /// Sets a whole logical tensor; shards are cut and padded with zeros here.
@@ -400,10 +410,11 @@ typedef struct zrt_counters {
   uint64_t library_workspace_bytes;
   double step_ms; ///< wall-clock time of the steps
   /// The compute stream stood still for other streams, or was inside a
-  /// collective of its own; mean over ranks.
+  /// collective or transfer of its own; mean over ranks.
   double exposed_comm_ms;
   double library_ms; ///< in library calls, mean over ranks
-  double kernel_ms;  ///< in kernels, copies and fills, mean over ranks
+  /// In kernels, copies and fills that are not counted below, mean over ranks.
+  double kernel_ms;
   double comm_ms;    ///< in collectives on any stream, mean over ranks
   /// Bytes copied between memory spaces, summed over ranks: elements of the
   /// tensors, without the padding of blocks. Divide by N.

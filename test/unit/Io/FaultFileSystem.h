@@ -19,7 +19,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <functional>
+#include <map>
+#include <memory>
 #include <mutex>
 
 namespace zrt::test {
@@ -32,7 +35,8 @@ struct Fault {
     None,
     Kill,  ///< before the call
     Error, ///< the call does nothing and answers -error
-    Short  ///< a transfer does half, at least a byte
+    Short, ///< a transfer does half, at least a byte
+    Flip   ///< a transfer changes a bit on the way
   };
   Kind kind = Kind::None;
   /// Calls are counted from 1.
@@ -40,6 +44,8 @@ struct Fault {
   int error = 0;
   /// All calls from then on.
   bool forever = false;
+  /// Of a transfer in a queue: its beginning succeeds and its result fails.
+  bool inResult = false;
 };
 
 class FaultFileSystem : public FileSystem {
@@ -62,6 +68,18 @@ public:
   int64_t createFile(Handle in, const std::string &name) override {
     return call([&] { return base.createFile(in, name); });
   }
+  int64_t createScratch(Handle in, const std::string &name,
+                        bool direct) override {
+    return call([&] { return base.createScratch(in, name, direct); });
+  }
+  int64_t allocate(Handle file, uint64_t bytes) override {
+    return call([&] { return base.allocate(file, bytes); });
+  }
+  int64_t freeBytes(Handle folder, uint64_t &result) override {
+    return call([&] { return base.freeBytes(folder, result); });
+  }
+  int64_t makeQueue(unsigned depth,
+                    std::unique_ptr<TransferQueue> &result) override;
   int64_t close(Handle handle) override {
     // Called by destructors: does not throw. Whatever it answers, the handle is
     // closed.
@@ -82,14 +100,20 @@ public:
   }
   int64_t readAt(Handle file, void *data, size_t bytes,
                  uint64_t offset) override {
-    return transfer(bytes, [&](size_t part) {
-      return base.readAt(file, data, part, offset);
+    return transfer(bytes, [&](size_t part, bool flip) {
+      int64_t done = base.readAt(file, data, part, offset);
+      if (flip && done > 0)
+        static_cast<char *>(data)[0] ^= 16;
+      return done;
     });
   }
   int64_t writeAt(Handle file, const void *data, size_t bytes,
                   uint64_t offset) override {
-    return transfer(bytes, [&](size_t part) {
-      return base.writeAt(file, data, part, offset);
+    return transfer(bytes, [&](size_t part, bool flip) {
+      std::string copy(static_cast<const char *>(data), part);
+      if (flip)
+        copy[0] ^= 16;
+      return base.writeAt(file, copy.data(), part, offset);
     });
   }
   int64_t sync(Handle handle) override {
@@ -119,6 +143,7 @@ public:
   }
 
 private:
+  class Queue;
   bool strikes() {
     ++count;
     bool now = fault.kind != Fault::Kind::None &&
@@ -128,7 +153,7 @@ private:
   }
   template <typename Call>
   int64_t call(Call body) {
-    return transfer(0, [&](size_t) { return body(); });
+    return transfer(0, [&](size_t, bool) { return body(); });
   }
   template <typename Call>
   int64_t transfer(size_t bytes, Call body) {
@@ -136,12 +161,15 @@ private:
     if (dead)
       return -EIO;
     if (!strikes())
-      return body(bytes);
+      return body(bytes, false);
     switch (fault.kind) {
     case Fault::Kind::Error:
       return -fault.error;
     case Fault::Kind::Short:
-      return body(std::max<size_t>(bytes / 2, std::min<size_t>(bytes, 1)));
+      return body(std::max<size_t>(bytes / 2, std::min<size_t>(bytes, 1)),
+                  false);
+    case Fault::Kind::Flip:
+      return body(bytes, true);
     default:
       break;
     }
@@ -160,6 +188,70 @@ private:
   uint64_t count = 0;
   bool happened = false, dead = false;
 };
+
+/// A beginning and a finish are a call each.
+class FaultFileSystem::Queue : public TransferQueue {
+public:
+  Queue(FaultFileSystem &system, std::unique_ptr<TransferQueue> base)
+      : system(system), base(std::move(base)) {}
+
+  int64_t begin(const Transfer &transfer) override {
+    Entry &entry = entries[transfer.tag];
+    entry = {transfer, {}, 0, false};
+    if (system.fault.inResult && system.fault.kind == Fault::Kind::Error) {
+      int64_t answer = system.call([] { return int64_t(0); });
+      if (answer == -system.fault.error)
+        entry.failure = answer;
+      return base->begin(transfer);
+    }
+    return system.transfer(transfer.bytes, [&](size_t part, bool flip) {
+      Transfer passed = transfer;
+      passed.bytes = part;
+      entry.flip = flip;
+      if (flip && transfer.write) {
+        entry.copy.reset(static_cast<char *>(std::aligned_alloc(4096, part)),
+                         std::free);
+        std::copy_n(static_cast<const char *>(transfer.data), part,
+                    entry.copy.get());
+        entry.copy.get()[0] ^= 16;
+        passed.data = entry.copy.get();
+      }
+      return base->begin(passed);
+    });
+  }
+  int64_t finish(uint64_t &tag, int64_t &result) override {
+    return system.call([&] {
+      int64_t answer = base->finish(tag, result);
+      Entry &entry = entries[tag];
+      if (entry.failure)
+        result = entry.failure;
+      if (entry.flip && !entry.transfer.write && result > 0)
+        static_cast<char *>(entry.transfer.data)[0] ^= 16;
+      return answer;
+    });
+  }
+
+private:
+  struct Entry {
+    Transfer transfer;
+    std::shared_ptr<char> copy; // what is written in place of its data
+    int64_t failure = 0;
+    bool flip = false;
+  };
+  FaultFileSystem &system;
+  std::map<uint64_t, Entry> entries; // by tag
+  std::unique_ptr<TransferQueue> base;
+};
+
+inline int64_t
+FaultFileSystem::makeQueue(unsigned depth,
+                           std::unique_ptr<TransferQueue> &result) {
+  std::unique_ptr<TransferQueue> queue;
+  int64_t made = call([&] { return base.makeQueue(depth, queue); });
+  if (made >= 0)
+    result = std::make_unique<Queue>(*this, std::move(queue));
+  return made;
+}
 
 } // namespace zrt::test
 

@@ -81,6 +81,70 @@ int64_t MemoryFileSystem::createFile(Handle in, const std::string &path) {
   return open(node);
 }
 
+int64_t MemoryFileSystem::createScratch(Handle in, const std::string &name,
+                                        bool direct) {
+  if (direct && noDirect)
+    return -noDirect;
+  if (name.empty() && noUnnamed)
+    return -noUnnamed;
+  if (!name.empty())
+    return createFile(in, name);
+  std::lock_guard<std::mutex> guard(mutex);
+  return open(std::make_shared<Node>(false));
+}
+
+int64_t MemoryFileSystem::allocate(Handle file, uint64_t bytes) {
+  std::lock_guard<std::mutex> guard(mutex);
+  std::shared_ptr<Node> node = at(file);
+  if (!node || noAllocate)
+    return node ? -noAllocate : -EBADF;
+  if (bytes > room)
+    return -ENOSPC;
+  node->bytes.resize(bytes);
+  return 0;
+}
+
+int64_t MemoryFileSystem::freeBytes(Handle, uint64_t &result) {
+  result = room;
+  return 0;
+}
+
+namespace {
+/// Finishes what began last first.
+class ReversedQueue : public TransferQueue {
+public:
+  explicit ReversedQueue(FileSystem &system) : system(system) {}
+  int64_t begin(const Transfer &transfer) override {
+    underWay.push_back(transfer);
+    return 0;
+  }
+  int64_t finish(uint64_t &tag, int64_t &result) override {
+    if (underWay.empty())
+      return -EDEADLK;
+    Transfer last = underWay.back();
+    underWay.pop_back();
+    tag = last.tag;
+    result = last.write ? system.writeAt(last.file, last.data, last.bytes,
+                                         last.offset)
+                        : system.readAt(last.file, last.data, last.bytes,
+                                        last.offset);
+    return 0;
+  }
+
+private:
+  FileSystem &system;
+  std::vector<Transfer> underWay;
+};
+} // namespace
+
+int64_t MemoryFileSystem::makeQueue(unsigned,
+                                    std::unique_ptr<TransferQueue> &result) {
+  if (noQueue)
+    return -noQueue;
+  result = std::make_unique<ReversedQueue>(*this);
+  return 0;
+}
+
 /// Nothing may rely on what a hint does.
 int64_t MemoryFileSystem::startSync(Handle file, uint64_t, uint64_t) {
   std::lock_guard<std::mutex> guard(mutex);

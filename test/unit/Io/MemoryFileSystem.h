@@ -55,6 +55,8 @@ public:
   int64_t openFolder(Handle in, const std::string &name) override;
   int64_t openFile(Handle in, const std::string &name) override;
   int64_t createFile(Handle in, const std::string &name) override;
+  int64_t createScratch(Handle in, const std::string &name,
+                        bool direct) override;
   int64_t close(Handle handle) override;
   int64_t status(Handle handle, FileStatus &result) override;
   int64_t lock(Handle handle) override;
@@ -63,6 +65,10 @@ public:
   int64_t writeAt(Handle file, const void *data, size_t bytes,
                   uint64_t offset) override;
   int64_t sync(Handle handle) override;
+  int64_t allocate(Handle file, uint64_t bytes) override;
+  int64_t freeBytes(Handle folder, uint64_t &result) override;
+  int64_t makeQueue(unsigned depth,
+                    std::unique_ptr<TransferQueue> &result) override;
   int64_t startSync(Handle file, uint64_t offset, uint64_t bytes) override;
   int64_t expectSequential(Handle file) override;
   int64_t makeFolder(Handle in, const std::string &name) override;
@@ -71,6 +77,11 @@ public:
   int64_t removeFile(Handle in, const std::string &name) override;
   int64_t removeFolder(Handle in, const std::string &name) override;
   int64_t list(Handle folder, std::vector<std::string> &names) override;
+
+  /// What it cannot do: 0 or the error that it answers.
+  int noUnnamed = 0, noDirect = 0, noAllocate = 0, noQueue = 0;
+  /// Room for scratch files.
+  uint64_t room = UINT64_MAX;
 
   /// Lies that a test must be able to catch.
   bool ignoreFileSync = false, ignoreFolderSync = false;
