@@ -33,16 +33,26 @@ static_assert(int(mlir::zero::MemoryKind::Persistent) == ZRT_KIND_PERSISTENT &&
 /// Ranks that a timeline shows; all do the same.
 static constexpr uint32_t shownRanks = 16;
 
-static TaskKind kindOf(const std::string &op, const std::string &channel) {
+static TaskKind kindOf(const zrt_command_info &command) {
+  const std::string op = command.op;
   if (op == "all_gather")
     return TaskKind::AllGather;
   if (op == "reduce_scatter")
     return TaskKind::ReduceScatter;
   if (op == "all_reduce")
     return TaskKind::AllReduce;
-  if (channel == "copy_in")
+  switch (command.transfer) {
+  case ZRT_TO_HOST:
+    return TaskKind::CopyOut;
+  case ZRT_TO_DEVICE:
     return TaskKind::CopyIn;
-  return channel == "copy_out" ? TaskKind::CopyOut : TaskKind::Compute;
+  case ZRT_DISK_READ:
+    return TaskKind::DiskRead;
+  case ZRT_DISK_WRITE:
+    return TaskKind::DiskWrite;
+  default:
+    return command.host ? TaskKind::HostCompute : TaskKind::Compute;
+  }
 }
 
 static std::string nameOf(const zrt_command_info &command) {
@@ -73,11 +83,12 @@ private:
     span.rank = int32_t(rank);
     span.channel = program.streamName(command.stream);
     span.name = nameOf(command);
-    span.kind = kindOf(command.op, span.channel);
+    span.kind = kindOf(command);
     span.start = times[index].start_ms / 1e3;
     span.end = times[index].end_ms / 1e3;
-    span.sentBytes =
-        int64_t(command.comm_bytes_times_ranks / program.info().ranks);
+    span.sentBytes = int64_t(
+        (command.comm_bytes_times_ranks + command.transfer_bytes_all_ranks) /
+        program.info().ranks);
     span.command = int32_t(index);
     if (command.signal >= 0)
       signals[uint32_t(command.signal)] = index;

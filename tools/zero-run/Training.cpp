@@ -58,7 +58,15 @@ Training::Training(const RunOptions &options, const zrt::Program &program,
   if (!options.offloadPath.empty())
     sessionOptions.offload_path = options.offloadPath.c_str();
   require(session.create(program, &sessionOptions));
+  warnOfDisk();
   openCheckpoints();
+}
+
+/// A disk that is not reached as fast as it could be, and why.
+void Training::warnOfDisk() const {
+  std::string access = session.diskAccess();
+  if (access.find('(') != access.npos)
+    warn(options.offloadPath + ": the disk is used by " + access);
 }
 
 /// A step that was made earlier may have a schedule, and then no rate to set.

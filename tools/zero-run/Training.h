@@ -71,6 +71,7 @@ public:
 private:
   void openData();
   void warnOfRate() const;
+  void warnOfDisk() const;
   void checkOutputPaths() const;
   bool setFrom(uint32_t index, zrt::TensorFile &file, const std::string &name);
   void setPiece(uint32_t index, const zrt::StateTensor &tensor, uint64_t offset,

@@ -169,6 +169,42 @@ TEST(RunTimeline, Measured) {
   EXPECT_NEAR(exposed, timeline.exposedSeconds, 1e-9);
 }
 
+/// Adds an arena and puts a buffer at its beginning.
+void move(PlanBuilder &plan, uint32_t buffer, fb::Space space) {
+  auto arena = std::make_unique<fb::ArenaT>();
+  arena->space = space;
+  arena->alignment = 64;
+  arena->bytes = 64;
+  plan.program.buffers[buffer]->arena = uint32_t(plan.program.arenas.size());
+  plan.program.buffers[buffer]->offset = 0;
+  plan.program.arenas.push_back(std::move(arena));
+}
+
+/// Copies between memory spaces say which way they go and what they carry.
+TEST(RunTimeline, CopiesBetweenSpaces) {
+  PlanBuilder made(2);
+  made.streams(2, 1);
+  made.program.stream_names = {"compute", "to_host", "to_device"};
+  uint32_t x = made.input("x", {6}), y = made.buffer("y", {6});
+  uint32_t h = made.buffer("h", {6});
+  move(made, h, fb::Space_Host);
+  place(copy(made, x, h), 1, {}, 0);
+  place(copy(made, h, y), 2, {0});
+  copy(made, x, y);
+  Running running(made);
+  running.set("x", ZRT_ALL_RANKS, std::vector<float>(6, 1.0f));
+  running.step();
+  Timeline timeline =
+      measuredTimeline(running.program, running.session, "", "");
+  ASSERT_EQ(timeline.spans.size(), 6u);
+  EXPECT_EQ(timeline.spans[0].kind, TaskKind::CopyOut);
+  EXPECT_EQ(timeline.spans[0].sentBytes, 24);
+  EXPECT_EQ(timeline.spans[1].kind, TaskKind::CopyIn);
+  EXPECT_EQ(timeline.spans[1].sentBytes, 24);
+  EXPECT_EQ(timeline.spans[2].kind, TaskKind::Compute);
+  EXPECT_EQ(timeline.spans[2].sentBytes, 0);
+}
+
 /// A collective on the compute stream is exposed from begin to end.
 TEST(RunTimeline, CollectiveOfTheComputeStream) {
   PlanBuilder made(2);
