@@ -93,6 +93,9 @@ static LogicalResult verifyBody(OpTy op) {
 LogicalResult OnHostOp::verify() { return verifyBody(*this); }
 LogicalResult OnHostStartOp::verify() { return verifyBody(*this); }
 
+// What the implicit terminator of a body without results needs.
+void YieldOp::build(OpBuilder &, OperationState &) {}
+
 YieldOp OnHostOp::getYield() {
   return cast<YieldOp>(getBody().front().getTerminator());
 }
