@@ -176,10 +176,9 @@ double CostModel::hostCompute(const OpWork &work) const {
       work.bytes / (bandwidth * machine.constant("host_bandwidth_efficiency"));
   double arithmetic = 0;
   if (machine.hostFlops > 0)
-    arithmetic =
-        (work.flops +
-         work.transcendentals * machine.constant("transcendental_flops")) /
-        machine.hostFlops;
+    arithmetic = (work.flops + work.transcendentals *
+                                   machine.constant("transcendental_flops")) /
+                 machine.hostFlops;
   return std::max(memory, arithmetic) + machine.constant("host_latency");
 }
 

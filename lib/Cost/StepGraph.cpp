@@ -136,13 +136,45 @@ static void simulateTime(const StepGraph &graph, const Schedule &schedule,
     result.seconds = std::max(result.seconds, free);
 }
 
-/// Bytes alive at each step.
+/// No step of a program.
+static constexpr int32_t kNever = std::numeric_limits<int32_t>::max();
+
+/// Bytes of one space alive at each step, from when buffers are used first and
+/// last.
+static void simulateSpace(const StepGraph &graph, ArrayRef<int32_t> first,
+                          ArrayRef<int32_t> last, MemorySpace space,
+                          int32_t numSteps, std::vector<int64_t> &liveBytes,
+                          int64_t &peakBytes, int32_t &peakStep) {
+  std::vector<int64_t> change(numSteps + 1, 0);
+  int64_t live = 0;
+  for (auto [number, buffer] : llvm::enumerate(graph.buffers)) {
+    if (buffer.space != space)
+      continue;
+    if (buffer.resident) {
+      live += buffer.bytes;
+    } else if (first[number] != kNever) {
+      change[first[number]] += buffer.bytes;
+      change[last[number] + 1] -= buffer.bytes;
+    }
+  }
+  liveBytes.resize(numSteps);
+  peakBytes = live;
+  for (int32_t number = 0; number != numSteps; ++number) {
+    live += change[number];
+    liveBytes[number] = live;
+    if (live > peakBytes) {
+      peakBytes = live;
+      peakStep = number;
+    }
+  }
+}
+
+/// When buffers are used, and the bytes alive at each step.
 static void simulateMemory(const StepGraph &graph, const Schedule &schedule,
                            const Members &members, SimulatedStep &result) {
   std::vector<int32_t> kept = keptBuffers(graph, schedule.dropped);
-  constexpr int32_t never = std::numeric_limits<int32_t>::max();
   int32_t numSteps = schedule.steps.size();
-  std::vector<int32_t> first(graph.buffers.size(), never);
+  std::vector<int32_t> first(graph.buffers.size(), kNever);
   std::vector<int32_t> last(graph.buffers.size(), -1);
   for (int32_t number = 0; number != numSteps; ++number) {
     ScheduleStep step = schedule.steps[number];
@@ -150,7 +182,7 @@ static void simulateMemory(const StepGraph &graph, const Schedule &schedule,
       const StepTask &task = graph.tasks[member];
       for (int32_t buffer : task.reads) {
         buffer = kept[buffer];
-        if (first[buffer] == never) // from outside
+        if (first[buffer] == kNever) // from outside
           first[buffer] = 0;
         last[buffer] = number;
       }
@@ -161,26 +193,14 @@ static void simulateMemory(const StepGraph &graph, const Schedule &schedule,
       }
     }
   }
-  std::vector<int64_t> change(numSteps + 1, 0);
-  int64_t live = 0;
-  for (auto [number, buffer] : llvm::enumerate(graph.buffers)) {
-    if (buffer.resident) {
-      live += buffer.bytes;
-    } else if (first[number] != never) {
-      change[first[number]] += buffer.bytes;
-      change[last[number] + 1] -= buffer.bytes;
-    }
-  }
-  result.liveBytes.resize(numSteps);
-  result.peakBytes = live;
-  for (int32_t number = 0; number != numSteps; ++number) {
-    live += change[number];
-    result.liveBytes[number] = live;
-    if (live > result.peakBytes) {
-      result.peakBytes = live;
-      result.peakStep = number;
-    }
-  }
+  simulateSpace(graph, first, last, MemorySpace::Device, numSteps,
+                result.liveBytes, result.peakBytes, result.peakStep);
+  simulateSpace(graph, first, last, MemorySpace::Host, numSteps,
+                result.liveHostBytes, result.hostPeakBytes,
+                result.hostPeakStep);
+  for (const StepBuffer &buffer : graph.buffers)
+    if (buffer.space == MemorySpace::Disk)
+      result.diskBytes += buffer.bytes;
 }
 
 SimulatedStep mlir::zero::simulate(const StepGraph &graph,

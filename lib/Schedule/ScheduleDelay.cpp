@@ -73,27 +73,31 @@ static std::vector<int32_t> findPlaces(const Problem &problem,
   return places;
 }
 
-int64_t mlir::zero::peakBytes(const Problem &problem,
-                              const Schedule &schedule) {
+Bytes mlir::zero::peakBytes(const Problem &problem, const Schedule &schedule) {
   const std::vector<StepBuffer> &buffers = problem.graph.buffers;
-  int64_t bytes = 0, peak = 0;
+  Bytes bytes, peak;
   for (const StepBuffer &buffer : buffers)
-    bytes += buffer.resident ? buffer.bytes : 0;
+    if (buffer.resident)
+      bytes += Bytes::of(buffer);
   for (int32_t buffer : problem.outside)
-    bytes += buffers[buffer].bytes;
+    bytes += Bytes::of(buffers[buffer]);
   std::vector<int32_t> usesLeft = problem.numUses;
-  peak = bytes;
+  auto look = [&] {
+    peak.device = std::max(peak.device, bytes.device);
+    peak.host = std::max(peak.host, bytes.host);
+  };
+  look();
   for (ScheduleStep step : schedule.steps) {
     int32_t node = problem.nodeOf[step.task];
     if (step.action != ScheduleStep::Wait)
       for (int32_t buffer : problem.uses[node])
         if (problem.isBornBy(buffer, node))
-          bytes += buffers[buffer].bytes;
-    peak = std::max(peak, bytes);
+          bytes += Bytes::of(buffers[buffer]);
+    look();
     if (step.action != ScheduleStep::Start)
       for (int32_t buffer : problem.uses[node])
         if (--usesLeft[buffer] == 0 && !buffers[buffer].resident)
-          bytes -= buffers[buffer].bytes;
+          bytes -= Bytes::of(buffers[buffer]);
   }
   return peak;
 }
@@ -117,5 +121,5 @@ void mlir::zero::delayStarts(const Problem &problem, Placement &placement) {
   for (int32_t number : sorted.items)
     moved.push_back(steps[number]);
   steps = std::move(moved);
-  placement.peakBytes = peakBytes(problem, placement.schedule);
+  placement.peak = peakBytes(problem, placement.schedule);
 }

@@ -30,15 +30,15 @@ using Mask = uint64_t;
 
 class BranchAndBound {
 public:
-  BranchAndBound(const Problem &problem, int64_t limit, double bound,
+  BranchAndBound(const Problem &problem, Bytes limit, double bound,
                  int64_t &statesLeft);
 
   Placement run();
 
 private:
   static Mask bit(int32_t node) { return Mask(1) << node; }
-  int64_t bytesBegun(int32_t node) const;
-  int64_t bytesEnded(int32_t node) const;
+  Bytes bytesBegun(int32_t node) const;
+  Bytes bytesEnded(int32_t node) const;
   void findHeld();
   bool blocksCompute(int32_t node) const;
   bool isSeen();
@@ -50,27 +50,28 @@ private:
   bool visitWait(int32_t node);
 
   const Problem &problem;
-  const int64_t limit;
+  const Bytes limit;
   const double bound;
   int64_t &statesLeft;
   Mask all;
   std::vector<Mask> before;                     ///< by node
   std::vector<Mask> users;                      ///< by buffer
   std::vector<std::vector<int32_t>> byDeadline; ///< by channel
-  std::vector<int64_t> held;    ///< by place, bytes that compute surely holds
+  /// By place, bytes of the device that compute surely holds.
+  std::vector<int64_t> held;
   std::vector<int64_t> fetched; ///< by node, bytes that are held until used
   // The state.
   Mask begun = 0, done = 0;
   int32_t place = 0; ///< next compute task
   double now = 0;
   std::vector<double> free, end;
-  int64_t bytes = 0;
+  Bytes bytes;
   std::vector<ScheduleStep> steps;
   std::map<std::pair<Mask, Mask>, std::vector<std::vector<double>>> seen;
 };
 } // namespace
 
-BranchAndBound::BranchAndBound(const Problem &problem, int64_t limit,
+BranchAndBound::BranchAndBound(const Problem &problem, Bytes limit,
                                double bound, int64_t &statesLeft)
     : problem(problem), limit(limit), bound(bound), statesLeft(statesLeft),
       all(problem.numNodes == 64 ? ~Mask(0) : bit(problem.numNodes) - 1),
@@ -93,9 +94,9 @@ BranchAndBound::BranchAndBound(const Problem &problem, int64_t limit,
   findHeld();
   for (auto [number, buffer] : llvm::enumerate(problem.graph.buffers))
     if (buffer.resident)
-      bytes += buffer.bytes;
+      bytes += Bytes::of(buffer);
   for (int32_t buffer : problem.outside)
-    bytes += problem.graph.buffers[buffer].bytes;
+    bytes += Bytes::of(problem.graph.buffers[buffer]);
 }
 
 /// A buffer is held at least between its uses by compute.
@@ -105,6 +106,8 @@ void BranchAndBound::findHeld() {
   Mask compute =
       problem.numCompute == 64 ? ~Mask(0) : bit(problem.numCompute) - 1;
   for (auto [number, buffer] : llvm::enumerate(problem.graph.buffers)) {
+    if (buffer.space != MemorySpace::Device)
+      continue;
     if (buffer.resident) {
       held[0] += buffer.bytes;
       continue;
@@ -132,28 +135,28 @@ bool BranchAndBound::blocksCompute(int32_t node) const {
       if ((begun & bit(other)) &&
           problem.deadline[other - problem.numCompute] > next)
         sum += fetched[other];
-    if (sum > limit)
+    if (sum > limit.device)
       return true;
   }
   return false;
 }
 
 /// Bytes that `node` brings to life.
-int64_t BranchAndBound::bytesBegun(int32_t node) const {
-  int64_t sum = 0;
+Bytes BranchAndBound::bytesBegun(int32_t node) const {
+  Bytes sum;
   for (int32_t buffer : problem.uses[node])
     if (problem.firstUser[buffer] == node)
-      sum += problem.graph.buffers[buffer].bytes;
+      sum += Bytes::of(problem.graph.buffers[buffer]);
   return sum;
 }
 
 /// Bytes that are dead once `node` is complete.
-int64_t BranchAndBound::bytesEnded(int32_t node) const {
-  int64_t sum = 0;
+Bytes BranchAndBound::bytesEnded(int32_t node) const {
+  Bytes sum;
   for (int32_t buffer : problem.uses[node])
     if (!(users[buffer] & ~done & ~bit(node)) &&
         !problem.graph.buffers[buffer].resident)
-      sum += problem.graph.buffers[buffer].bytes;
+      sum += Bytes::of(problem.graph.buffers[buffer]);
   return sum;
 }
 
@@ -210,13 +213,14 @@ bool BranchAndBound::isLate() const {
 }
 
 bool BranchAndBound::visitRun() {
-  int64_t begins = bytesBegun(place);
-  if (bytes + begins > limit)
+  Bytes begins = bytesBegun(place);
+  if (!(bytes + begins).isWithin(limit))
     return false;
-  int64_t ends = bytesEnded(place);
+  Bytes ends = bytesEnded(place);
   Mask self = bit(place);
   begun |= self, done |= self;
-  bytes += begins - ends;
+  bytes += begins;
+  bytes -= ends;
   now += problem.seconds[place];
   end[place] = now;
   steps.push_back({ScheduleStep::Run, problem.task[place++]});
@@ -224,14 +228,16 @@ bool BranchAndBound::visitRun() {
     return true;
   steps.pop_back();
   now -= problem.seconds[--place];
-  bytes -= begins - ends;
+  bytes += ends;
+  bytes -= begins;
   begun &= ~self, done &= ~self;
   return false;
 }
 
 bool BranchAndBound::visitStart(int32_t node) {
-  int64_t begins = bytesBegun(node);
-  if (bytes + begins > limit || (problem.isFetch(node) && blocksCompute(node)))
+  Bytes begins = bytesBegun(node);
+  if (!(bytes + begins).isWithin(limit) ||
+      (problem.isFetch(node) && blocksCompute(node)))
     return false;
   double &channelFree = free[problem.channel[node]];
   double oldFree = channelFree;
@@ -249,7 +255,7 @@ bool BranchAndBound::visitStart(int32_t node) {
 }
 
 bool BranchAndBound::visitWait(int32_t node) {
-  int64_t ends = bytesEnded(node);
+  Bytes ends = bytesEnded(node);
   double oldNow = now;
   now = std::max(now, end[node]);
   done |= bit(node);
@@ -289,7 +295,7 @@ bool BranchAndBound::visit() {
 
 Placement BranchAndBound::run() {
   Placement placement;
-  if (bytes > limit || !visit())
+  if (!bytes.isWithin(limit) || !visit())
     return placement;
   placement.feasible = true;
   placement.schedule.steps = std::move(steps);
@@ -302,7 +308,7 @@ Placement BranchAndBound::run() {
   return placement;
 }
 
-Placement mlir::zero::placeExactly(const Problem &problem, int64_t limit,
+Placement mlir::zero::placeExactly(const Problem &problem, Bytes limit,
                                    double bound, int64_t &statesLeft) {
   return BranchAndBound(problem, limit, bound, statesLeft).run();
 }

@@ -20,7 +20,7 @@ namespace mlir::zero {
 /// Looks for a placement within `limit` bytes that takes less than `bound`
 /// seconds; each state visited takes one from `statesLeft`, and the search ends
 /// when none is left. If it ends before that, there is no such placement.
-Placement placeExactly(const Problem &problem, int64_t limit, double bound,
+Placement placeExactly(const Problem &problem, Bytes limit, double bound,
                        int64_t &statesLeft);
 
 } // namespace mlir::zero

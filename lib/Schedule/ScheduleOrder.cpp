@@ -16,7 +16,6 @@
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <queue>
 
 using namespace mlir::zero;
@@ -102,7 +101,8 @@ private:
 int64_t FreeingOrder::gain(int32_t node) const {
   int64_t freed = 0;
   for (int32_t buffer : problem.uses[node]) {
-    if (problem.graph.buffers[buffer].resident)
+    if (problem.graph.buffers[buffer].resident ||
+        problem.graph.buffers[buffer].space != MemorySpace::Device)
       continue;
     int64_t bytes = problem.graph.buffers[buffer].bytes;
     freed += (usesLeft[buffer] == 1 ? bytes : 0) - (born[buffer] ? 0 : bytes);
@@ -156,7 +156,7 @@ std::vector<int32_t> FreeingOrder::run() {
 /// it depends on none.
 static std::vector<double> reductionsDone(const Problem &problem) {
   PlacePolicy policy;
-  policy.limit = std::numeric_limits<int64_t>::max();
+  policy.limit = Bytes::unlimited();
   policy.lead = -1;
   std::vector<int64_t> least(2 * problem.numCompute + 1, 0);
   Placement placement = place(problem, least, policy);

@@ -48,7 +48,7 @@ private:
   ModuleOp module;
   SymbolTable symbols;
   StringRef pass;
-  int64_t peakBytes = 0;
+  int64_t peakBytes = 0, hostPeakBytes = 0;
   double seconds = 0;
 };
 
@@ -72,6 +72,10 @@ FailureOr<Machine> ModuleScheduler::getMachine(StringRef name) {
 }
 
 LogicalResult ModuleScheduler::checkOptions(const SchedulerOptions &options) {
+  if (options.hostMemoryBytes < kUnsetMemory)
+    return emitError(module.getLoc())
+           << "expects a budget of host memory of at least 0 bytes, got "
+           << options.hostMemoryBytes;
   if (options.memoryBytes == 0 || options.memoryBytes < kUnsetMemory)
     return emitError(module.getLoc())
            << "expects a memory budget of at least 1 byte, got "
@@ -92,7 +96,7 @@ static bool isStep(FunctionOpInterface func) {
   return llvm::any_of(func.getFunctionBody().front(), [](Operation &op) {
     return isa<AllGatherOp, ReduceScatterOp, AllReduceOp, AllGatherStartOp,
                ReduceScatterStartOp, AllReduceStartOp, TransferOp,
-               TransferStartOp>(op);
+               TransferStartOp, OnHostOp, OnHostStartOp>(op);
   });
 }
 
@@ -130,6 +134,7 @@ LogicalResult ModuleScheduler::schedule(FunctionOpInterface func,
   applySchedule(*step, result.schedule);
   count(result.schedule);
   peakBytes = std::max(peakBytes, result.simulated.peakBytes);
+  hostPeakBytes = std::max(hostPeakBytes, result.simulated.hostPeakBytes);
   seconds =
       module->hasAttr(kMicroBatchesAttr)
           ? seconds + result.simulated.seconds * timesPerStep(module, func)
@@ -144,6 +149,9 @@ LogicalResult ModuleScheduler::run(StringRef machineName,
     return failure();
   if (options.memoryBytes == kUnsetMemory && !machineName.empty())
     options.memoryBytes = machine->memoryBytes - machine->reservedBytes;
+  if (options.hostMemoryBytes == kUnsetMemory && !machineName.empty() &&
+      machine->hostMemoryBytes > 0)
+    options.hostMemoryBytes = machine->hostMemoryOfRank();
   CostModel cost(*machine);
   bool any = false;
   for (auto func : module.getOps<FunctionOpInterface>())
@@ -156,6 +164,9 @@ LogicalResult ModuleScheduler::run(StringRef machineName,
     return success();
   Builder builder(module.getContext());
   module->setAttr(kPlannedPeakAttr, builder.getI64IntegerAttr(peakBytes));
+  if (hostPeakBytes > 0)
+    module->setAttr(kPlannedHostPeakAttr,
+                    builder.getI64IntegerAttr(hostPeakBytes));
   module->setAttr(kPlannedSecondsAttr, builder.getF64FloatAttr(seconds));
   return success();
 }
@@ -230,6 +241,7 @@ struct SchedulePass : zero::impl::ZeroSchedulePassBase<SchedulePass> {
   void runOnOperation() override {
     SchedulerOptions options;
     options.memoryBytes = memory;
+    options.hostMemoryBytes = hostMemory;
     options.prefetch = prefetch;
     options.keepGathered = keepGathered;
     options.reorder = reorder;

@@ -18,6 +18,32 @@
 
 namespace mlir::zero {
 
+/// Bytes by memory space. What lies on disk has no limit.
+struct Bytes {
+  int64_t device = 0, host = 0;
+
+  static Bytes unlimited();
+  /// Those of one buffer.
+  static Bytes of(const StepBuffer &buffer) {
+    return {buffer.space == MemorySpace::Device ? buffer.bytes : 0,
+            buffer.space == MemorySpace::Host ? buffer.bytes : 0};
+  }
+  Bytes &operator+=(Bytes other) {
+    device += other.device;
+    host += other.host;
+    return *this;
+  }
+  Bytes &operator-=(Bytes other) {
+    device -= other.device;
+    host -= other.host;
+    return *this;
+  }
+  friend Bytes operator+(Bytes a, Bytes b) { return a += b; }
+  bool isWithin(Bytes limit) const {
+    return device <= limit.device && host <= limit.host;
+  }
+};
+
 /// What is decided before collectives are placed.
 struct Decisions {
   std::vector<int32_t> order; ///< tasks of the compute channel
@@ -43,9 +69,7 @@ struct NodeLists {
 struct Problem {
   Problem(const StepGraph &graph, Decisions decisions);
 
-  bool isFetch(int32_t node) const {
-    return fetch[node - numCompute] && deadline[node - numCompute] < numCompute;
-  }
+  bool isFetch(int32_t node) const { return fetch[node - numCompute]; }
 
   /// `buffer` is alive no earlier than `node` starts.
   bool isBornBy(int32_t buffer, int32_t node) const {
@@ -68,12 +92,19 @@ struct Problem {
   std::vector<int32_t> firstUser;
   std::vector<int32_t> outside;  ///< buffers alive from the beginning
   std::vector<double> idealTime; ///< by place in the order, nothing stalls
-  /// By collective: brings data to where it is used (an all-gather), or takes
-  /// it away (a reduction).
+  /// By collective: brings data to where it is used and does so just in time
+  /// (an all-gather, a copy to the device), or takes it away as soon as it can
+  /// (a reduction). What brings updated state back from the host ends a chain
+  /// that takes data away, and takes no memory: it is not waited with either.
   std::vector<bool> fetch;
   /// By collective: first place in the order before which it may start, and the
   /// one before which it must be complete; `numCompute` is the end.
   std::vector<int32_t> ready, deadline;
+  /// By collective that fetches: the place in the order before which what it
+  /// brings can be used.
+  std::vector<int32_t> need;
+  /// By collective: how many are done before it, one after the other.
+  std::vector<int32_t> depth;
   /// By channel, the collectives that fetch in the order of their need.
   std::vector<std::vector<int32_t>> fetches;
 
@@ -82,11 +113,12 @@ private:
   void makeDependences();
   void countUses(llvm::ArrayRef<std::pair<int32_t, int32_t>> used);
   void makeWindows();
+  void findFetches(llvm::ArrayRef<int32_t> sorted);
 };
 
 /// How to place.
 struct PlacePolicy {
-  int64_t limit = 0;   ///< most bytes alive
+  Bytes limit;         ///< most bytes alive
   bool serial = false; ///< overlap nothing
   /// How many times the time a gather needs it may start ahead of its latest
   /// start; negative for as early as memory allows.
@@ -99,6 +131,9 @@ struct PlacePolicy {
   bool urgentFirst = false;
   /// Reductions start only if the next compute task fits beside them.
   bool lateDrains = false;
+  /// Of what is ready, the longest chain to the end goes first, when its
+  /// channel is about to be free.
+  bool longestFirst = false;
 };
 
 /// A program and what it does.
@@ -106,20 +141,24 @@ struct Placement {
   bool feasible = false;
   Schedule schedule;
   double seconds = 0;
-  int64_t peakBytes = 0;
+  Bytes peak;
   std::vector<double> ends; ///< by task, if it is the first of its bucket
 };
 
 /// Most bytes alive by place if nothing overlaps: 2p for the gap before the
-/// p-th compute task, 2p + 1 for the task. The least memory at every place.
+/// p-th compute task, 2p + 1 for the task. The least memory at every place, of
+/// the device.
 std::vector<int64_t> leastMemory(const Problem &problem);
+
+/// Most bytes of host memory alive if nothing overlaps.
+int64_t leastHostMemory(const Problem &problem);
 
 /// Places all collectives. `least` is `leastMemory(problem)`.
 Placement place(const Problem &problem, llvm::ArrayRef<int64_t> least,
                 const PlacePolicy &policy);
 
 /// Most bytes alive while a program for `problem` runs, as `simulate` counts.
-int64_t peakBytes(const Problem &problem, const Schedule &schedule);
+Bytes peakBytes(const Problem &problem, const Schedule &schedule);
 
 /// Delays starts of gathers and advances waits for reductions as far as no time
 /// changes: the least memory of the same timing. Updates the peak.

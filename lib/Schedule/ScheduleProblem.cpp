@@ -143,6 +143,43 @@ void Problem::countUses(ArrayRef<std::pair<int32_t, int32_t>> used) {
   uses.begin.push_back(uses.items.size());
 }
 
+static bool bringsData(TaskKind kind) {
+  return kind == TaskKind::AllGather || kind == TaskKind::CopyIn ||
+         kind == TaskKind::DiskRead;
+}
+
+/// Which collectives fetch, and when what they bring can be used. `sorted`
+/// respects their dependences.
+void Problem::findFetches(ArrayRef<int32_t> sorted) {
+  need.assign(deadline.begin(), deadline.end());
+  depth.assign(numNodes - numCompute, 0);
+  for (int32_t node : sorted)
+    for (int32_t before : previous[node])
+      if (before >= numCompute)
+        depth[node - numCompute] =
+            std::max(depth[node - numCompute], depth[before - numCompute] + 1);
+  auto takesMemory = [&](int32_t buffer) {
+    return !graph.buffers[buffer].resident && graph.buffers[buffer].bytes > 0;
+  };
+  auto isOther = [&](int32_t other) { return other >= numCompute; };
+  for (int32_t node : llvm::reverse(sorted)) {
+    int32_t number = node - numCompute;
+    bool endsChain = llvm::any_of(previous[node], isOther) &&
+                     llvm::none_of(graph.tasks[task[node]].writes, takesMemory);
+    bool feeds = llvm::any_of(next[node], isOther);
+    fetch[number] = bringsData(graph.tasks[task[node]].kind) && !endsChain &&
+                    (deadline[number] < numCompute || feeds);
+    if (!fetch[number] || !feeds)
+      continue;
+    int32_t first = numCompute;
+    for (int32_t after : next[node])
+      first = std::min(first, after < numCompute ? after
+                              : isFetch(after)   ? need[after - numCompute]
+                                                 : ready[after - numCompute]);
+    need[number] = std::max(first, ready[number]);
+  }
+}
+
 /// When each collective may start and has to be complete.
 void Problem::makeWindows() {
   int32_t numOthers = numNodes - numCompute;
@@ -177,10 +214,8 @@ void Problem::makeWindows() {
       latest = std::min(
           latest, after < numCompute ? after : deadline[after - numCompute]);
     valid &= ready[node - numCompute] <= latest;
-    TaskKind kind = graph.tasks[task[node]].kind;
-    fetch[node - numCompute] =
-        kind == TaskKind::AllGather || kind == TaskKind::CopyIn;
   }
+  findFetches(sorted);
   for (int32_t node = 0; node != numCompute; ++node)
     for (int32_t before : previous[node])
       valid &= before >= numCompute || before < node;
@@ -191,7 +226,7 @@ void Problem::makeWindows() {
   for (std::vector<int32_t> &queue : fetches)
     llvm::stable_sort(queue, [&](int32_t a, int32_t b) {
       a -= numCompute, b -= numCompute;
-      return std::make_tuple(deadline[a], ready[a], task[a + numCompute]) <
-             std::make_tuple(deadline[b], ready[b], task[b + numCompute]);
+      return std::make_tuple(need[a], ready[a], task[a + numCompute]) <
+             std::make_tuple(need[b], ready[b], task[b + numCompute]);
     });
 }

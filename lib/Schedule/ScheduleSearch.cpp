@@ -26,7 +26,8 @@ static constexpr int64_t kExactStates = 60'000;
 static constexpr int64_t kStatesOfSearch = 16; ///< what starting one costs
 static constexpr double kWorthwhile = 0.005;
 /// What nothing is worse than.
-static const Trade kNone{std::numeric_limits<double>::max(), kUnlimited, {}};
+static const Trade kNone{
+    std::numeric_limits<double>::max(), {kUnlimited, kUnlimited}, {}};
 /// Uses of buffers that all trials together may look at.
 static constexpr int64_t kWork = 14'000'000;
 
@@ -38,7 +39,7 @@ struct Search::Variant {
   std::shared_ptr<Problem> problem;
   std::shared_ptr<const Decisions> decisions;
   std::vector<int64_t> least;
-  int64_t lowest = 0; ///< no placement needs less
+  int64_t lowest = 0; ///< no placement needs less of the device
   Trade fastest;      ///< without a limit
 };
 
@@ -52,21 +53,31 @@ Search::Search(const StepGraph &graph, const SchedulerOptions &options)
   costOfTrial = graph.tasks.size() + 1;
   for (const StepTask &task : graph.tasks)
     costOfTrial += task.reads.size() + task.writes.size();
+  usesHost = llvm::any_of(graph.buffers, [](const StepBuffer &buffer) {
+    return buffer.space != MemorySpace::Device;
+  });
+  hostLimit = kUnlimited;
 }
 
-/// Keeps the trade if no other is at least as good in both.
-void Search::add(double seconds, int64_t peak, const Recipe &recipe) {
-  auto after = llvm::partition_point(
-      front, [&](const Trade &other) { return other.seconds <= seconds; });
-  if (after != front.begin() && std::prev(after)->peakBytes <= peak)
+/// Keeps the trade if no other is at least as good in all.
+void Search::add(double seconds, Bytes peak, const Recipe &recipe) {
+  auto isBeaten = [](const Trade &trade, double otherSeconds, Bytes otherPeak) {
+    return otherSeconds <= trade.seconds && otherPeak.isWithin(trade.peak);
+  };
+  Trade trade{seconds, peak, recipe};
+  if (llvm::any_of(front, [&](const Trade &other) {
+        return isBeaten(trade, other.seconds, other.peak);
+      }))
     return;
-  auto first = llvm::partition_point(
-      front, [&](const Trade &other) { return other.seconds < seconds; });
-  auto last = first;
-  while (last != front.end() && last->peakBytes >= peak)
-    ++last;
-  first = front.erase(first, last);
-  front.insert(first, {seconds, peak, recipe});
+  llvm::erase_if(front, [&](const Trade &other) {
+    return isBeaten(other, seconds, peak);
+  });
+  auto rank = [](const Trade &trade) {
+    return std::make_tuple(trade.seconds, trade.peak.device, trade.peak.host);
+  };
+  auto after = llvm::partition_point(
+      front, [&](const Trade &other) { return rank(other) < rank(trade); });
+  front.insert(after, std::move(trade));
 }
 
 Schedule Search::make(const Recipe &recipe) const {
@@ -84,11 +95,11 @@ Trade Search::tryOne(const Problem &problem, llvm::ArrayRef<int64_t> least,
   Placement placement = place(problem, least, recipe.policy);
   if (!placement.feasible)
     return kNone;
-  Trade trade{0, 0, recipe};
+  Trade trade{0, {}, recipe};
   delayStarts(problem, placement);
   trade.seconds = placement.seconds;
-  trade.peakBytes = placement.peakBytes;
-  add(trade.seconds, trade.peakBytes, recipe);
+  trade.peak = placement.peak;
+  add(trade.seconds, trade.peak, recipe);
   return trade;
 }
 
@@ -120,16 +131,24 @@ Search::Variant Search::makeVariant(llvm::ArrayRef<int32_t> order,
 /// What a placement prefers, besides its limit.
 static constexpr struct {
   double lead;
-  bool fetchFirst, urgentFirst, lateDrains;
-} kPolicies[] = {{0, false, false, false},  {-1, false, true, false},
-                 {-1, false, false, false}, {0, true, false, false},
-                 {0, false, false, true},   {1, false, false, false},
-                 {-1, true, true, true},    {-1, false, false, true}};
+  bool fetchFirst, urgentFirst, lateDrains, longestFirst;
+} kPolicies[] = {{0, false, false, false, false},
+                 {-1, false, true, false, false},
+                 {-1, false, false, false, false},
+                 {0, true, false, false, false},
+                 {0, false, false, true, false},
+                 {1, false, false, false, false},
+                 {-1, true, true, true, false},
+                 {-1, false, false, true, false},
+                 // Only where tasks follow each other outside of compute.
+                 {0, false, false, false, true},
+                 {-1, false, false, false, true}};
 static constexpr size_t kNumPolicies = std::size(kPolicies);
+static constexpr size_t kNumHostPolicies = 2; ///< the last of them
 
 static bool isBetter(const Trade &a, const Trade &b) {
-  return std::make_pair(a.seconds, a.peakBytes) <
-         std::make_pair(b.seconds, b.peakBytes);
+  return std::make_tuple(a.seconds, a.peak.device, a.peak.host) <
+         std::make_tuple(b.seconds, b.peak.device, b.peak.host);
 }
 
 /// The better of `best` and what the given policies place.
@@ -141,8 +160,10 @@ Trade Search::tryPolicies(const Variant &variant, int64_t limit, Trade best,
         best.seconds <=
             std::max(bound, variant.fastest.seconds) * (1 + kWorthwhile / 100))
       break;
-    auto [lead, fetchFirst, urgentFirst, lateDrains] = kPolicies[number];
-    PlacePolicy policy{limit, false, lead, fetchFirst, urgentFirst, lateDrains};
+    auto [lead, fetchFirst, urgentFirst, lateDrains, longestFirst] =
+        kPolicies[number];
+    PlacePolicy policy{{limit, hostLimit}, false,      lead,        fetchFirst,
+                       urgentFirst,        lateDrains, longestFirst};
     Trade trade =
         tryOne(*variant.problem, variant.least, {variant.decisions, policy});
     if (isBetter(trade, best)) {
@@ -157,7 +178,7 @@ Trade Search::tryPolicies(const Variant &variant, int64_t limit, Trade best,
 Trade Search::tryFew(const Variant &variant, int64_t limit, bool overlap) {
   if (!overlap) {
     PlacePolicy policy;
-    policy.limit = limit;
+    policy.limit = {limit, hostLimit};
     policy.serial = true;
     return tryOne(*variant.problem, variant.least, {variant.decisions, policy});
   }
@@ -169,7 +190,8 @@ Trade Search::tryFew(const Variant &variant, int64_t limit, bool overlap) {
 /// The policies that `tryFew` left out.
 Trade Search::tryOthers(const Variant &variant, int64_t limit, Trade best) {
   std::vector<size_t> others;
-  for (size_t number = 1; number != kNumPolicies; ++number)
+  size_t last = usesHost ? kNumPolicies : kNumPolicies - kNumHostPolicies;
+  for (size_t number = 1; number != last; ++number)
     if (number != favorite)
       others.push_back(number);
   return tryPolicies(variant, limit, best, others);
@@ -328,11 +350,32 @@ void Search::descend(const std::vector<Variant> &variants,
   size_t winner = 0;
   while (trialsLeft > 0 && limit >= least) {
     Trade best = tryLimit(variants, limit, winner, options);
-    int64_t top = std::min(limit, best.peakBytes);
+    int64_t top = std::min(limit, best.peak.device);
     if (top == kUnlimited)
       return;
     limit = top - std::max<int64_t>(1, (top - least) / levels);
   }
+}
+
+/// The same with less and less host memory, down to the least. Where that is
+/// depends on the step alone, so that the front does not depend on a budget.
+void Search::descendHost(const std::vector<Variant> &variants,
+                         const SchedulerOptions &options, int64_t trials) {
+  int64_t least = kUnlimited, most = 0;
+  for (const Variant &variant : variants)
+    least = std::min(least, leastHostMemory(*variant.problem));
+  for (const Trade &trade : front)
+    most = std::max(most, trade.peak.host);
+  constexpr int64_t parts[] = {48, 32, 20, 12, 6, 0}; // of 64
+  for (int64_t part : parts) {
+    int64_t limit = least + (most - least) / 64 * part;
+    if (limit >= most || limit == hostLimit)
+      continue;
+    hostLimit = limit;
+    trialsLeft = trials;
+    descend(variants, options);
+  }
+  hostLimit = kUnlimited;
 }
 
 /// A faster placement of `problem` than `best` within `limit`, or `best`.
@@ -341,16 +384,16 @@ Trade Search::improveOne(const Problem &problem, const Trade &best,
   Trade trade = best;
   while (states > 0) {
     states -= kStatesOfSearch;
-    Placement placement =
-        placeExactly(problem, limit, trade.seconds * (1 - kWorthwhile), states);
+    Placement placement = placeExactly(
+        problem, {limit, hostLimit}, trade.seconds * (1 - kWorthwhile), states);
     if (!placement.feasible)
       break;
     delayStarts(problem, placement);
     trade.seconds = placement.seconds;
-    trade.peakBytes = placement.peakBytes;
+    trade.peak = placement.peak;
     trade.recipe.schedule =
         std::make_shared<Schedule>(std::move(placement.schedule));
-    add(trade.seconds, trade.peakBytes, trade.recipe);
+    add(trade.seconds, trade.peak, trade.recipe);
   }
   return trade;
 }
@@ -374,8 +417,9 @@ void Search::improve(const Variant &variant, const SchedulerOptions &options) {
   }
   int64_t limit = kUnlimited;
   while (statesLeft > 0) {
-    auto within = llvm::find_if(
-        front, [&](const Trade &trade) { return trade.peakBytes <= limit; });
+    auto within = llvm::find_if(front, [&](const Trade &trade) {
+      return trade.peak.isWithin({limit, hostLimit});
+    });
     Trade best = kNone;
     if (within != front.end())
       best = *within;
@@ -385,9 +429,9 @@ void Search::improve(const Variant &variant, const SchedulerOptions &options) {
       if (candidate.problem->valid)
         best = improveOne(*candidate.problem, best, limit, states);
     statesLeft -= given - states;
-    if (best.peakBytes == kUnlimited)
+    if (best.peak.device == kUnlimited)
       return;
-    limit = best.peakBytes - 1;
+    limit = best.peak.device - 1;
   }
 }
 
@@ -395,7 +439,10 @@ void Search::explore(const SchedulerOptions &options, int64_t part) {
   trialsLeft = std::clamp<int64_t>(kWork / part / costOfTrial, 48, 2000);
   favorite = 0;
   std::vector<Variant> variants = findVariants(options);
+  int64_t trials = trialsLeft / 4;
   descend(variants, options);
+  if (usesHost)
+    descendHost(variants, options, trials);
   // Small steps only, and there the best two.
   statesLeft = kExactStates;
   for (size_t i = 0; options.prefetch && i < variants.size() && i != 2; ++i)

@@ -35,7 +35,7 @@ struct Recipe {
 /// A point of the front.
 struct Trade {
   double seconds = 0;
-  int64_t peakBytes = 0;
+  Bytes peak;
   Recipe recipe;
 };
 
@@ -56,7 +56,7 @@ public:
 private:
   struct Variant;
 
-  void add(double seconds, int64_t peak, const Recipe &recipe);
+  void add(double seconds, Bytes peak, const Recipe &recipe);
   Trade tryOne(const Problem &problem, llvm::ArrayRef<int64_t> least,
                const Recipe &recipe);
   Variant makeVariant(llvm::ArrayRef<int32_t> order, const BucketRule &rule,
@@ -72,6 +72,8 @@ private:
                  size_t &winner, const SchedulerOptions &options);
   void descend(const std::vector<Variant> &variants,
                const SchedulerOptions &options);
+  void descendHost(const std::vector<Variant> &variants,
+                   const SchedulerOptions &options, int64_t trials);
   void improve(const Variant &variant, const SchedulerOptions &options);
   Trade improveOne(const Problem &problem, const Trade &best, int64_t limit,
                    int64_t &states);
@@ -83,6 +85,8 @@ private:
   int64_t trialsLeft = 0;
   int64_t statesLeft = 0; ///< of branch and bound
   size_t favorite = 0;    ///< the policy that was best last
+  bool usesHost = false;  ///< the step has tasks on the host or copies
+  int64_t hostLimit;      ///< of host memory, where the search is
   std::vector<Trade> front;
 };
 

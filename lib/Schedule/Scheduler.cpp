@@ -18,9 +18,9 @@
 
 using namespace mlir::zero;
 
-static void describePeak(const StepGraph &graph, ScheduleResult &result) {
+/// The buffers of each space that are alive at its peak, largest first.
+static void describePeaks(const StepGraph &graph, ScheduleResult &result) {
   std::vector<int32_t> kept = keptBuffers(graph, result.schedule.dropped);
-  int32_t peakStep = result.simulated.peakStep;
   std::vector<int32_t> first(graph.buffers.size(), -1), last = first;
   std::vector<int32_t> bucketOf(graph.tasks.size(), -1);
   for (auto [number, bucket] : llvm::enumerate(result.schedule.buckets))
@@ -44,14 +44,21 @@ static void describePeak(const StepGraph &graph, ScheduleResult &result) {
       }
     }
   }
-  for (auto [number, buffer] : llvm::enumerate(graph.buffers))
-    if (buffer.bytes &&
-        (buffer.resident || (first[number] >= 0 && first[number] <= peakStep &&
-                             peakStep <= last[number])))
-      result.peakBuffers.push_back(number);
-  llvm::stable_sort(result.peakBuffers, [&](int32_t a, int32_t b) {
-    return graph.buffers[a].bytes > graph.buffers[b].bytes;
-  });
+  auto describe = [&](MemorySpace space, int32_t peakStep,
+                      std::vector<int32_t> &alive) {
+    for (auto [number, buffer] : llvm::enumerate(graph.buffers))
+      if (buffer.bytes && buffer.space == space &&
+          (buffer.resident ||
+           (first[number] >= 0 && first[number] <= peakStep &&
+            peakStep <= last[number])))
+        alive.push_back(number);
+    llvm::stable_sort(alive, [&](int32_t a, int32_t b) {
+      return graph.buffers[a].bytes > graph.buffers[b].bytes;
+    });
+  };
+  describe(MemorySpace::Device, result.simulated.peakStep, result.peakBuffers);
+  describe(MemorySpace::Host, result.simulated.hostPeakStep,
+           result.hostPeakBuffers);
 }
 
 ScheduleResult mlir::zero::scheduleStep(const StepGraph &graph,
@@ -77,19 +84,28 @@ ScheduleResult mlir::zero::scheduleStep(const StepGraph &graph,
   const std::vector<Trade> &front = search.getFront();
   ScheduleResult result;
   for (const Trade &trade : front)
-    result.front.push_back({trade.seconds, trade.peakBytes});
-  auto fits = [&](const Trade &trade) {
-    return options.memoryBytes < 0 || trade.peakBytes <= options.memoryBytes;
+    result.front.push_back({trade.seconds, trade.peak.device, trade.peak.host});
+  auto above = [](int64_t bytes, int64_t budget) {
+    return budget < 0 ? 0 : std::max<int64_t>(bytes - budget, 0);
   };
-  auto chosen = llvm::find_if(front, fits);
-  result.feasible = chosen != front.end();
-  if (!result.feasible) {
-    chosen = std::prev(front.end());
-    result.missingBytes = chosen->peakBytes - options.memoryBytes;
-  }
+  auto missing = [&](const Trade &trade) {
+    return Bytes{above(trade.peak.device, options.memoryBytes),
+                 above(trade.peak.host, options.hostMemoryBytes)};
+  };
+  auto sum = [&](const Trade &trade) {
+    Bytes bytes = missing(trade);
+    return bytes.device + bytes.host;
+  };
+  // The first of those that miss the least: the fastest, where any fits.
+  auto chosen = std::min_element(
+      front.begin(), front.end(),
+      [&](const Trade &a, const Trade &b) { return sum(a) < sum(b); });
+  result.missingBytes = missing(*chosen).device;
+  result.missingHostBytes = missing(*chosen).host;
+  result.feasible = sum(*chosen) == 0;
   result.lowerBoundSeconds = search.getLowerBound();
   result.schedule = search.make(chosen->recipe);
   result.simulated = simulate(graph, result.schedule);
-  describePeak(graph, result);
+  describePeaks(graph, result);
   return result;
 }

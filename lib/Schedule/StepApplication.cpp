@@ -140,7 +140,8 @@ void ScheduleApplier::placeAssigns(Operation *op) {
 // Collectives
 //===----------------------------------------------------------------------===//
 
-/// One collective for all members, as it is or begun.
+/// One collective, transfer or host's compute for all members, as it is or
+/// begun. Only one that stands alone has a body, which moves.
 Operation *ScheduleApplier::build(ArrayRef<int32_t> members, bool start) {
   SmallVector<Value> operands;
   SmallVector<Type> types;
@@ -159,6 +160,8 @@ Operation *ScheduleApplier::build(ArrayRef<int32_t> members, bool start) {
   state.addTypes(start ? FutureType::get(builder.getContext(), types)
                        : TypeRange(types));
   state.addAttributes(first->getAttrs());
+  for (Region &region : first->getRegions())
+    state.addRegion()->takeBody(region);
   return builder.create(state);
 }
 

@@ -11,16 +11,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "StepUses.h"
+#include "StepGraphBuilder.h"
 
 #include "zero/Schedule/OpWork.h"
-#include "zero/Schedule/StepFunction.h"
 #include "zero/Transforms/StepUtils.h"
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
-#include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/InterleavedRange.h"
 
 using namespace mlir;
@@ -29,91 +26,19 @@ using namespace mlir::zero;
 static constexpr int64_t kAlignment = 64;
 static constexpr int32_t kNone = -1;
 
-namespace {
-class StepBuilder {
-public:
-  StepBuilder(FunctionOpInterface func, SymbolTable &symbols,
-              const CostModel &cost)
-      : symbols(symbols), cost(cost), body(func.getFunctionBody().front()),
-        uses(body) {
-    step.func = func;
-  }
-
-  FailureOr<StepFunction> build();
-
-private:
-  // Buffers.
-  int32_t addBuffer(int64_t bytes, MemoryKind kind, bool resident,
-                    const Twine &name);
-  void bind(Value value, int32_t buffer);
-  int32_t bufferOf(Value value) const;
-  bool mayOverwrite(int32_t buffer, Operation *op) const;
-  void declareSymbols();
-  void declareArguments();
-  int32_t bufferOfSymbol(StringRef name) { return symbolBuffers.lookup(name); }
-  int32_t assignedBuffer(Value value, Operation *op);
-
-  // Tasks.
-  int32_t addTask(TaskKind kind, int32_t channel, ArrayRef<Operation *> ops);
-  int32_t channelOf(const Twine &name);
-  void read(int32_t task, int32_t buffer);
-  void write(int32_t task, int32_t buffer);
-  void addCompute(Operation *root);
-  int32_t resultBuffer(Operation *op, unsigned index);
-  void addConstant(Operation *op);
-  void addAssign(AssignOp assign);
-  void addTransfer(TransferOp transfer);
-  void addReshard(ReshardOp op);
-  LogicalResult addCollective(Operation *op);
-  int32_t gatheredBuffer(Operation *op, unsigned index, int64_t ranks);
-  int32_t reducedBuffer(Operation *op, unsigned index);
-  void nameCollective(int32_t task, Operation *op, StringRef axes);
-  void findRepeated(int32_t task, Operation *op);
-  std::pair<int32_t, int32_t> firstGather(int32_t task, unsigned index,
-                                          Value input);
-  void matchRepeated(int32_t task, int32_t earlier, ArrayRef<int32_t> order);
-  void addReturn(Operation *op);
-  LogicalResult add(Operation *op);
-
-  int64_t stage() const;
-
-  SymbolTable &symbols;
-  const CostModel &cost;
-  Block &body;
-  StepUses uses;
-  StepFunction step;
-  llvm::DenseMap<Value, int32_t> buffers;
-  llvm::StringMap<int32_t> symbolBuffers;
-  /// By buffer: the last op that reads a value in it, as far as bound.
-  std::vector<int64_t> lastReads;
-  /// By buffer: the last task that reads it.
-  std::vector<int32_t> lastReader;
-  /// By buffer: the symbol it belongs to, or empty.
-  std::vector<StringRef> symbolOf;
-  /// By buffer: how often the step has written it.
-  std::vector<int32_t> versions;
-  llvm::StringMap<int32_t> units, bucketClasses;
-  /// The first gather of a shard: its buffer and version, then task and place.
-  llvm::DenseMap<std::pair<int32_t, int32_t>, std::pair<int32_t, int32_t>>
-      gathered;
-  /// By gathered value: the task that gathers it, and its place there.
-  llvm::DenseMap<Value, std::pair<int32_t, int32_t>> gatheredAt;
-  llvm::DenseMap<Operation *, int32_t> reshards; ///< their tasks
-  /// What fixes the order of ops with effects that are not ours.
-  int32_t effects = kNone;
-};
-} // namespace
-
 //===----------------------------------------------------------------------===//
 // Buffers
 //===----------------------------------------------------------------------===//
 
-int32_t StepBuilder::addBuffer(int64_t bytes, MemoryKind kind, bool resident,
-                               const Twine &name) {
+int32_t StepGraphBuilder::addBuffer(int64_t bytes, MemoryKind kind,
+                                    bool resident, const Twine &name,
+                                    MemorySpace space) {
   StepBuffer buffer;
-  buffer.bytes = llvm::alignTo(bytes, kAlignment);
+  buffer.bytes = llvm::alignTo(
+      bytes, space == MemorySpace::Disk ? kDiskAlignment : kAlignment);
   buffer.kind = kind;
   buffer.resident = resident;
+  buffer.space = space;
   step.graph.buffers.push_back(buffer);
   step.bufferNames.push_back(name.str());
   lastReads.push_back(-1);
@@ -123,32 +48,29 @@ int32_t StepBuilder::addBuffer(int64_t bytes, MemoryKind kind, bool resident,
   return step.graph.buffers.size() - 1;
 }
 
-void StepBuilder::bind(Value value, int32_t buffer) {
+void StepGraphBuilder::bind(Value value, int32_t buffer) {
   buffers[value] = buffer;
   if (buffer != kNone)
     lastReads[buffer] = std::max(lastReads[buffer], uses.lastRead(value));
 }
 
-int32_t StepBuilder::bufferOf(Value value) const {
+int32_t StepGraphBuilder::bufferOf(Value value) const {
   auto it = buffers.find(value);
   return it == buffers.end() ? kNone : it->second;
 }
 
 /// Whether nobody reads what is in `buffer` after `op`.
-bool StepBuilder::mayOverwrite(int32_t buffer, Operation *op) const {
+bool StepGraphBuilder::mayOverwrite(int32_t buffer, Operation *op) const {
   int64_t at = uses.position(op);
   if (lastReads[buffer] > at)
     return false;
   return symbolOf[buffer].empty() || uses.readOfSymbol(symbolOf[buffer]) <= at;
 }
 
-/// Bytes of one rank's part of a tensor or shard.
-static int64_t getHeldBytes(Operation *from, Type type, SymbolTable &symbols) {
+int64_t zero::getHeldBytes(Operation *from, Type type, SymbolTable &symbols) {
   auto sharded = dyn_cast<ShardedType>(type);
   if (!sharded)
     return getTensorBytes(type);
-  if (sharded.getMem() != Memory::Device)
-    return 0;
   auto grid = symbols.lookup<shard::GridOp>(sharded.getGrid().getValue());
   FailureOr<int64_t> ranks = failure();
   if (grid)
@@ -156,7 +78,19 @@ static int64_t getHeldBytes(Operation *from, Type type, SymbolTable &symbols) {
   return getTensorBytes(sharded.getLocalType(ranks.value_or(1)));
 }
 
-void StepBuilder::declareSymbols() {
+MemorySpace zero::toSpace(Memory memory) {
+  switch (memory) {
+  case Memory::Device:
+    return MemorySpace::Device;
+  case Memory::Host:
+    return MemorySpace::Host;
+  case Memory::Disk:
+    return MemorySpace::Disk;
+  }
+  llvm_unreachable("no memory");
+}
+
+void StepGraphBuilder::declareSymbols() {
   for (Operation &op : *cast<ModuleOp>(symbols.getOp()).getBody()) {
     auto param = dyn_cast<ParamOp>(op);
     auto state = dyn_cast<StateOp>(op);
@@ -171,14 +105,17 @@ void StepBuilder::declareSymbols() {
       kind = MemoryKind::Gradient;
     StringRef name = param ? param.getSymName() : state.getSymName();
     Type type = param ? param.getType() : state.getType();
-    int32_t buffer = addBuffer(getHeldBytes(&op, type, symbols), kind,
-                               /*resident=*/true, "'" + name + "'");
+    auto sharded = dyn_cast<ShardedType>(type);
+    int32_t buffer =
+        addBuffer(getHeldBytes(&op, type, symbols), kind,
+                  /*resident=*/true, "'" + name + "'",
+                  toSpace(sharded ? sharded.getMem() : Memory::Device));
     symbolBuffers[name] = buffer;
     symbolOf[buffer] = name;
   }
 }
 
-void StepBuilder::declareArguments() {
+void StepGraphBuilder::declareArguments() {
   for (BlockArgument arg : body.getArguments()) {
     unsigned number = arg.getArgNumber();
     std::string name = "argument " + std::to_string(number);
@@ -190,19 +127,20 @@ void StepBuilder::declareArguments() {
 }
 
 /// The storage of the symbol that `value` becomes, if `op` may write it there.
-int32_t StepBuilder::assignedBuffer(Value value, Operation *op) {
+int32_t StepGraphBuilder::assignedBuffer(Value value, Operation *op) {
   for (Operation *user : value.getUsers()) {
     auto assign = dyn_cast<AssignOp>(user);
     if (!assign)
       continue;
     auto it = symbolBuffers.find(assign.getSymbol());
-    if (it != symbolBuffers.end() && mayOverwrite(it->second, op))
+    if (it != symbolBuffers.end() && mayOverwrite(it->second, op) &&
+        step.graph.buffers[it->second].space == toSpace(getMemory(value)))
       return it->second;
   }
   return kNone;
 }
 
-int64_t StepBuilder::stage() const {
+int64_t StepGraphBuilder::stage() const {
   auto attr = symbols.getOp()->getAttrOfType<IntegerAttr>(kStageAttr);
   return attr ? attr.getInt() : 0;
 }
@@ -211,8 +149,8 @@ int64_t StepBuilder::stage() const {
 // Compute
 //===----------------------------------------------------------------------===//
 
-int32_t StepBuilder::addTask(TaskKind kind, int32_t channel,
-                             ArrayRef<Operation *> ops) {
+int32_t StepGraphBuilder::addTask(TaskKind kind, int32_t channel,
+                                  ArrayRef<Operation *> ops) {
   StepTask &task = step.graph.tasks.emplace_back();
   task.kind = kind;
   task.channel = channel;
@@ -221,21 +159,21 @@ int32_t StepBuilder::addTask(TaskKind kind, int32_t channel,
   return step.graph.tasks.size() - 1;
 }
 
-void StepBuilder::read(int32_t task, int32_t buffer) {
+void StepGraphBuilder::read(int32_t task, int32_t buffer) {
   if (buffer == kNone || lastReader[buffer] == task)
     return;
   lastReader[buffer] = task;
   step.graph.tasks[task].reads.push_back(buffer);
 }
 
-void StepBuilder::write(int32_t task, int32_t buffer) {
+void StepGraphBuilder::write(int32_t task, int32_t buffer) {
   step.graph.tasks[task].writes.push_back(buffer);
   ++versions[buffer];
 }
 
 /// Where result `index` of a compute op goes: into what it replaces, or into a
 /// buffer of its own.
-int32_t StepBuilder::resultBuffer(Operation *op, unsigned index) {
+int32_t StepGraphBuilder::resultBuffer(Operation *op, unsigned index) {
   Value result = op->getResult(index);
   int32_t target = kNone;
   if (auto update = dyn_cast<OptimizerUpdate>(op))
@@ -263,7 +201,7 @@ static bool isConstant(Operation *op) {
 }
 
 /// A splat is made where it is used.
-void StepBuilder::addConstant(Operation *op) {
+void StepGraphBuilder::addConstant(Operation *op) {
   DenseElementsAttr value;
   if (matchPattern(op, m_Constant(&value)) && !value.isSplat())
     bind(op->getResult(0),
@@ -272,7 +210,7 @@ void StepBuilder::addConstant(Operation *op) {
 }
 
 /// A kernel or library call: `root` and the elementwise ops that only it uses.
-void StepBuilder::addCompute(Operation *root) {
+void StepGraphBuilder::addCompute(Operation *root) {
   SmallVector<Operation *> ops = uses.takePartsOf(root);
   ops.push_back(root);
   int32_t task = addTask(TaskKind::Compute, /*channel=*/0, ops);
@@ -305,7 +243,7 @@ void StepBuilder::addCompute(Operation *root) {
 }
 
 /// Nothing where the value is in place already, else a copy.
-void StepBuilder::addAssign(AssignOp assign) {
+void StepGraphBuilder::addAssign(AssignOp assign) {
   int32_t source = bufferOf(assign.getValue());
   int32_t target = bufferOfSymbol(assign.getSymbol());
   if (source == target)
@@ -313,18 +251,21 @@ void StepBuilder::addAssign(AssignOp assign) {
   int32_t task =
       addTask(TaskKind::Compute, /*channel=*/0, assign.getOperation());
   OpWork work;
-  work.bytes = 2 * getTensorBytes(assign.getValue().getType());
-  step.graph.tasks[task].seconds = cost.compute(work);
+  work.bytes = 2 * getHeldBytes(assign, assign.getValue().getType(), symbols);
+  step.graph.tasks[task].seconds =
+      step.graph.buffers[target].space == MemorySpace::Device
+          ? cost.compute(work)
+          : cost.hostCompute(work);
   step.graph.tasks[task].label = "copy to " + assign.getSymbol().str();
   read(task, source);
   write(task, target);
 }
 
 //===----------------------------------------------------------------------===//
-// Collectives and transfers
+// Collectives
 //===----------------------------------------------------------------------===//
 
-int32_t StepBuilder::channelOf(const Twine &name) {
+int32_t StepGraphBuilder::channelOf(const Twine &name) {
   std::string text = name.str();
   auto &channels = step.graph.channels;
   size_t number = llvm::find(channels, text) - channels.begin();
@@ -374,8 +315,8 @@ getParticipants(Operation *op, SymbolTable &symbols, const CostModel &cost) {
 }
 
 /// A gathered tensor lies in whole chunks.
-int32_t StepBuilder::gatheredBuffer(Operation *op, unsigned index,
-                                    int64_t ranks) {
+int32_t StepGraphBuilder::gatheredBuffer(Operation *op, unsigned index,
+                                         int64_t ranks) {
   Value result = op->getResult(index);
   if (int32_t assigned = assignedBuffer(result, op); assigned != kNone)
     return assigned;
@@ -391,7 +332,7 @@ int32_t StepBuilder::gatheredBuffer(Operation *op, unsigned index,
 }
 
 /// Sums over the ranks take the place of what is summed where they may.
-int32_t StepBuilder::reducedBuffer(Operation *op, unsigned index) {
+int32_t StepGraphBuilder::reducedBuffer(Operation *op, unsigned index) {
   Value input = op->getOperand(index), result = op->getResult(index);
   int32_t source = bufferOf(input);
   bool isTensor = cast<RankedTensorType>(input.getType()).getRank() > 0;
@@ -418,13 +359,12 @@ int32_t StepBuilder::reducedBuffer(Operation *op, unsigned index) {
 }
 
 /// Label, unit and what may share a bucket.
-void StepBuilder::nameCollective(int32_t number, Operation *op,
-                                 StringRef axes) {
+void StepGraphBuilder::nameTask(int32_t number, Operation *op, StringRef kind,
+                                StringRef axes) {
   StepTask &task = step.graph.tasks[number];
   StringRef unit = getUnitOf(op, symbols);
   if (!unit.empty())
     task.unit = units.try_emplace(unit, units.size()).first->second;
-  StringRef kind = op->getName().stripDialect();
   task.label = (kind + (unit.empty() ? "" : " of '" + unit + "'")).str();
   std::string key = (kind + axes).str();
   if (op->hasAttr("average"))
@@ -444,7 +384,7 @@ static TaskKind getTaskKind(Operation *op) {
                                   : TaskKind::AllReduce;
 }
 
-LogicalResult StepBuilder::addCollective(Operation *op) {
+LogicalResult StepGraphBuilder::addCollective(Operation *op) {
   FailureOr<Participants> who = getParticipants(op, symbols, cost);
   if (failed(who))
     return failure();
@@ -468,7 +408,7 @@ LogicalResult StepBuilder::addCollective(Operation *op) {
   data.seconds = cost.collective(kind, bytes, who->group);
   data.latency = cost.collectiveLatency(kind, who->group);
   data.sentBytes = ringBytes(kind, bytes, who->ranks);
-  nameCollective(task, op, who->axes);
+  nameTask(task, op, op->getName().stripDialect(), who->axes);
   if (gathersState(op))
     findRepeated(task, op);
   return success();
@@ -478,7 +418,7 @@ LogicalResult StepBuilder::addCollective(Operation *op) {
 /// there: `task` itself, where it is the first. What a chunk holds is what it
 /// was cut from, whatever the state holds by now.
 std::pair<int32_t, int32_t>
-StepBuilder::firstGather(int32_t task, unsigned index, Value input) {
+StepGraphBuilder::firstGather(int32_t task, unsigned index, Value input) {
   std::pair<int32_t, int32_t> own(task, index);
   if (auto reshard = input.getDefiningOp<ReshardOp>()) {
     unsigned number = cast<OpResult>(input).getResultNumber();
@@ -490,7 +430,7 @@ StepBuilder::firstGather(int32_t task, unsigned index, Value input) {
 }
 
 /// Finds the gather that has gathered all of these shards before.
-void StepBuilder::findRepeated(int32_t task, Operation *op) {
+void StepGraphBuilder::findRepeated(int32_t task, Operation *op) {
   int32_t earlier = kNone;
   bool same = true;
   SmallVector<int32_t> order;
@@ -517,8 +457,8 @@ void StepBuilder::findRepeated(int32_t task, Operation *op) {
 
 /// Puts the buffers of `task` at the places of those of `earlier` that hold the
 /// same; `order` are the places. Where `earlier` has more, nothing is written.
-void StepBuilder::matchRepeated(int32_t number, int32_t earlier,
-                                ArrayRef<int32_t> order) {
+void StepGraphBuilder::matchRepeated(int32_t number, int32_t earlier,
+                                     ArrayRef<int32_t> order) {
   size_t count = step.graph.tasks[earlier].writes.size();
   SmallVector<int32_t, 4> writes(count, kNone);
   SmallVector<Value, 2> results(count);
@@ -537,7 +477,7 @@ void StepBuilder::matchRepeated(int32_t number, int32_t earlier,
 }
 
 /// A copy, since what it is cut from may go.
-void StepBuilder::addReshard(ReshardOp op) {
+void StepGraphBuilder::addReshard(ReshardOp op) {
   int32_t task = addTask(TaskKind::Compute, /*channel=*/0, op.getOperation());
   OpWork work;
   for (auto [input, result] : llvm::zip(op.getInputs(), op.getResults())) {
@@ -558,37 +498,12 @@ void StepBuilder::addReshard(ReshardOp op) {
   reshards[op] = task;
 }
 
-/// A copy between memory spaces; only what is in device memory has bytes.
-void StepBuilder::addTransfer(TransferOp transfer) {
-  bool inwards = transfer.getTo() == Memory::Device;
-  bool disk = transfer.getFrom() == Memory::Disk ||
-              transfer.getTo() == Memory::Disk;
-  TaskKind kind = inwards ? TaskKind::CopyIn : TaskKind::CopyOut;
-  int32_t task = addTask(kind, channelOf(inwards ? "to_device" : "to_host"),
-                         transfer.getOperation());
-  int64_t bytes = 0;
-  for (auto [input, result] :
-       llvm::zip_equal(transfer.getInputs(), transfer.getResults())) {
-    bytes += getTensorBytes(input.getType());
-    read(task, bufferOf(input));
-    int32_t buffer = addBuffer(getHeldBytes(transfer, result.getType(), symbols),
-                               MemoryKind::OptimizerState,
-                               /*resident=*/false, "a transferred shard");
-    write(task, buffer);
-    step.results[task].push_back(result);
-    bind(result, buffer);
-  }
-  StepTask &data = step.graph.tasks[task];
-  data.seconds = cost.copy(kind, bytes);
-  data.label = "transfer";
-}
-
 //===----------------------------------------------------------------------===//
 // The walk
 //===----------------------------------------------------------------------===//
 
 /// The end reads what outlives the step, and comes after everything.
-void StepBuilder::addReturn(Operation *op) {
+void StepGraphBuilder::addReturn(Operation *op) {
   int32_t numTasks = step.graph.tasks.size();
   int32_t task = addTask(TaskKind::Compute, /*channel=*/0, op);
   step.graph.tasks[task].label = "return";
@@ -615,7 +530,7 @@ void StepBuilder::addReturn(Operation *op) {
   }
 }
 
-LogicalResult StepBuilder::add(Operation *op) {
+LogicalResult StepGraphBuilder::add(Operation *op) {
   if (auto read = dyn_cast<ReadOp>(op)) {
     bind(read.getValue(), bufferOfSymbol(read.getSymbol()));
   } else if (auto local = dyn_cast<LocalOp>(op)) {
@@ -626,6 +541,8 @@ LogicalResult StepBuilder::add(Operation *op) {
     return addCollective(op);
   } else if (auto transfer = dyn_cast<TransferOp>(op)) {
     addTransfer(transfer);
+  } else if (auto host = dyn_cast<OnHostOp>(op)) {
+    addOnHost(host);
   } else if (auto reshard = dyn_cast<ReshardOp>(op)) {
     addReshard(reshard);
   } else if (op->hasTrait<OpTrait::IsTerminator>()) {
@@ -641,7 +558,7 @@ LogicalResult StepBuilder::add(Operation *op) {
   return success();
 }
 
-FailureOr<StepFunction> StepBuilder::build() {
+FailureOr<StepFunction> StepGraphBuilder::build() {
   declareSymbols();
   declareArguments();
   for (Operation &op : body)
@@ -653,7 +570,7 @@ FailureOr<StepFunction> StepBuilder::build() {
 FailureOr<StepFunction> zero::buildStepGraph(FunctionOpInterface func,
                                              SymbolTable &symbols,
                                              const CostModel &cost) {
-  return StepBuilder(func, symbols, cost).build();
+  return StepGraphBuilder(func, symbols, cost).build();
 }
 
 void zero::makeSynchronous(Block &body) {
@@ -668,6 +585,8 @@ void zero::makeSynchronous(Block &body) {
     state.addOperands(start->getOperands());
     state.addTypes(wait.getResultTypes());
     state.addAttributes(start->getAttrs());
+    for (Region &region : start->getRegions())
+      state.addRegion()->takeBody(region);
     Operation *joined = builder.create(state);
     wait.replaceAllUsesWith(joined->getResults());
     wait.erase();

@@ -45,8 +45,8 @@ struct Link {
 struct Machine {
   std::string name;
   int64_t nodes = 1, ranksPerNode = 8;
-  int64_t memoryBytes = 0;   ///< of a rank's device
-  int64_t reservedBytes = 0; ///< context and libraries, not for the plan
+  int64_t memoryBytes = 0;     ///< of a rank's device
+  int64_t reservedBytes = 0;   ///< context and libraries, not for the plan
   int64_t hostMemoryBytes = 0; ///< of a node, shared by its ranks
   std::map<std::string, double> peakFlops; ///< by type: "f32", "bf16", ...
   double matmulEfficiency = 1;             ///< of the peak, for large products

@@ -17,6 +17,9 @@
 //    started on the same channel before it are done, and no sooner.
 //  - `Wait` makes the compute channel stand still until the task is done.
 //
+// Copies between memory spaces and compute on the host are tasks with channels
+// of their own, as collectives are.
+//
 // A buffer is alive from the first step of the program that writes it to the
 // last that uses it, where a task holds its buffers from `Start` to `Wait`; a
 // buffer that is read before it is written comes from outside the step and is
@@ -140,10 +143,14 @@ struct SimulatedStep {
   double seconds = 0;        ///< until every channel is done
   double computeSeconds = 0; ///< sum over the compute channel's tasks
   double exposedSeconds = 0; ///< the compute channel standing still
-  int64_t peakBytes = 0;     ///< most bytes alive at one time
+  int64_t peakBytes = 0;     ///< most bytes alive at one time on the device
   int32_t peakStep = 0;      ///< step of the program at which
+  int64_t hostPeakBytes = 0; ///< the same of host memory
+  int32_t hostPeakStep = 0;
+  int64_t diskBytes = 0; ///< on disk, where nothing dies
   std::vector<TaskTiming> tasks;
-  std::vector<int64_t> liveBytes; ///< by step of the program
+  std::vector<int64_t> liveBytes; ///< on the device, by step of the program
+  std::vector<int64_t> liveHostBytes;
 };
 
 /// By task, whether it is not run once the gathers `dropped` are gone: those,

@@ -22,6 +22,10 @@ namespace mlir::zero {
 /// named, else none.
 constexpr int64_t kUnsetMemory = -1;
 
+/// Of a module: the most bytes of host memory that one rank holds at a time,
+/// where it holds any; see kPlannedPeakAttr for those of the device.
+constexpr StringLiteral kPlannedHostPeakAttr = "zero.planned_host_peak";
+
 /// Largest bucket that the scheduler makes unless an option says otherwise.
 constexpr int64_t kDefaultScheduleBucketBytes = int64_t(256) << 20;
 

@@ -114,7 +114,13 @@ def ZeroSchedulePass : Schedule_Pass<"zero-schedule"> {
     schedule found whose memory stays within the budget, never slower than any
     of them alone. Each part can be turned off.
 
-    The module gets `zero.planned_peak` (bytes of one rank) and
+    `zero.transfer` and `zero.on_host` are begun and awaited as collectives are,
+    on channels of their own: `to_host`, `to_device`, `disk_read`, `disk_write`
+    and `host`. Host memory has a budget of its own: what is read from disk is
+    read just in time, and no further ahead than that allows.
+
+    The module gets `zero.planned_peak` (bytes of one rank on its device),
+    `zero.planned_host_peak` (in host memory, where there are any) and
     `zero.planned_seconds`. Remarks of the category `zero-schedule` say why a
     collective is exposed, why a parameter stays gathered, and how far the step
     is from its lower bound. Where nothing fits, one error says how many bytes
@@ -137,6 +143,10 @@ def ZeroSchedulePass : Schedule_Pass<"zero-schedule"> {
   }];
   let options = [
     Schedule_MemoryOption, Schedule_MachineOption,
+    Option<"hostMemory", "host-memory", "int64_t",
+      "::mlir::zero::kUnsetMemory",
+      "Budget in bytes of host memory of one rank; -1 for its part of the "
+      "machine's where a machine is named, else for no limit">,
     Option<"prefetch", "prefetch", "bool", "true",
       "Begin collectives before they are needed">,
     Option<"keepGathered", "keep-gathered", "bool", "true",
@@ -198,6 +208,43 @@ def TrainRematPass : Pass<"train-remat", "::mlir::ModuleOp"> {
     Schedule_MachineOption];
   let statistics = [
     Statistic<"numRecomputed", "num-recomputed", "ops computed again">];
+}
+
+def ZeroChooseOffloadPass : Pass<"zero-choose-offload", "::mlir::ModuleOp"> {
+  let summary = "offload what a budget needs, the least cost first";
+  let description = [{
+    Chooses the rules of `zero-offload` for a partitioned step that is not
+    scheduled, and applies them. State, gradients and activations of a layer go
+    together. They are ordered by the seconds they add to the busiest of
+    compute, the links and the host's processor for each byte of device memory
+    that they free; parts of this order, from nothing to everything, and all of
+    one kind are scheduled, and the fastest that fits is taken. Without a budget
+    nothing moves.
+
+    Where host memory does not suffice and there is a disk, what keeps the disk
+    busy for the fewest seconds goes there.
+
+    The module gets `zero.offload_rules` and, as a sentence,
+    `zero.offload_choice`, which is also a remark of the category
+    `zero-choose-offload`. `zero-compile --offload auto` does the same with
+    whole plans.
+
+    ```mlir
+    module attributes {zero.stage = 2 : i64} {
+    zero.state @h.0.w.exp_avg of @h.0.w : !zero.sharded<64x64xf32, @dp, dim = 0> zeros
+    // zero-choose-offload{memory=100000}
+    module attributes {zero.stage = 2 : i64,
+      zero.offload_rules = ["optimizer@h.0.w=host"],
+      zero.offload_choice = "offloading m, v of layer 0 saves 16.0 KiB, costs 3.0 % of the step"} {
+    zero.state @h.0.w.exp_avg of @h.0.w : !zero.sharded<64x64xf32, @dp, dim = 0, mem = host> zeros
+    ```
+  }];
+  let options = [
+    Schedule_MemoryOption, Schedule_MachineOption,
+    Option<"hostMemory", "host-memory", "int64_t", "::mlir::zero::kUnsetMemory",
+      "Most bytes of one rank that live in host memory; -1 for no limit">,
+    Option<"disk", "disk", "bool", "false", "There is a disk to use">];
+  let dependentDialects = ["::mlir::zero::ZeroDialect"];
 }
 
 #endif // ZERO_SCHEDULE_PASSES_TD

@@ -24,6 +24,8 @@ namespace mlir::zero {
 struct SchedulerOptions {
   /// Most bytes alive at one time; negative for no limit.
   int64_t memoryBytes = -1;
+  /// The same of host memory.
+  int64_t hostMemoryBytes = -1;
   bool prefetch = true;     ///< start collectives before they are needed
   bool keepGathered = true; ///< drop repeated gathers
   bool reorder = true;      ///< move compute among equals
@@ -37,21 +39,23 @@ struct SchedulerOptions {
 struct ParetoPoint {
   double seconds;
   int64_t peakBytes;
+  int64_t hostPeakBytes;
 };
 
 /// A schedule and what is known about it.
 struct ScheduleResult {
-  bool feasible = false; ///< within `memoryBytes`
+  bool feasible = false; ///< within both budgets
   Schedule schedule;     ///< the least memory found, if not feasible
   SimulatedStep simulated;
   /// No schedule is faster: the longest channel, or compute plus what cannot
   /// overlap.
   double lowerBoundSeconds = 0;
-  int64_t missingBytes = 0; ///< by how much the least memory exceeds the budget
-  /// Buffers alive at the peak, largest first.
-  std::vector<int32_t> peakBuffers;
+  /// By how much the least memory found exceeds the budgets.
+  int64_t missingBytes = 0, missingHostBytes = 0;
+  /// Buffers alive at the peak, largest first, and at the peak of host memory.
+  std::vector<int32_t> peakBuffers, hostPeakBuffers;
   /// Trades found, fastest first. It depends on the graph and the decisions
-  /// allowed, not on the budget: so time never rises as the budget grows.
+  /// allowed, not on the budgets: so time never rises as one grows.
   std::vector<ParetoPoint> front;
 };
 
