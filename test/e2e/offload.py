@@ -170,14 +170,10 @@ def config_is_flags(tools):
 
 def plan_without_a_folder(tools):
     """A plan that needs a disk says so; with a folder it runs."""
-    folder = tools.scratch / "offload-plan"
-    (folder / "disk").mkdir(parents=True)
-    args = zplan(tools, folder, 2, 3)
-    tools.ok("zero-run", *args, "--steps", 3, "--save-weights", folder / "want")
-    tools.ok("zero-compile", folder / "step.mlir", "-o", folder / "step.zplan", "--zero-stage", 3, "--ranks", 2,
-             "--offload", "optimizer=disk", "--offload", "parameters=disk")
-    one_line_error(tools.call("zero-run", *args, "--steps", 1), "step.zplan", "--offload-path|folder|disk")
-    tools.ok("zero-run", *args, "--steps", 3, "--offload-path", folder / "disk", "--save-weights", folder / "got")
+    folder, plain, disk = disk_plan(tools, "plan", 3, "optimizer=disk", "parameters=disk")
+    tools.ok("zero-run", *plain, "--steps", 3, "--save-weights", folder / "want")
+    one_line_error(tools.call("zero-run", *disk[:-2], "--steps", 1), "disk.zplan", "--offload-path|folder|disk")
+    tools.ok("zero-run", *disk, "--steps", 3, "--save-weights", folder / "got")
     require((folder / "got").read_bytes() == (folder / "want").read_bytes(), "weights differ")
     nothing_is_left(folder / "disk")
 
@@ -197,41 +193,49 @@ def bad_folders(tools):
     one_line_error(tools.call("zero-run", *base[:-1], "optimizer=host:2"), "2")
 
 
+def disk_plan(tools, name, stage, *rules):
+    """An empty folder, and arguments of a run of the mlp whose state is there."""
+    folder = tools.scratch / f"offload-{name}"
+    (folder / "disk").mkdir(parents=True)
+    args = zplan(tools, folder, 2, stage)
+    tools.ok("zero-compile", folder / "step.mlir", "-o", folder / "disk.zplan", "--zero-stage", stage, "--ranks", 2,
+             *(w for rule in rules for w in ("--offload", rule)))
+    return folder, args, [folder / "disk.zplan", *args[1:], "--offload-path", folder / "disk"]
+
+
 def full_disk(tools):
     """No room for the state: known before the first step, with numbers."""
-    m, folder = model("mlp"), tools.scratch / "offload-full"
-    folder.mkdir()
-    args = [m.folder / "ts_train.onnx", *m.loss_flags("adamw"), "--dim", "batch=2", "--data",
-            m.folder / "data.safetensors", "--steps", 1, "--offload", "optimizer=disk", "--offload-path", folder]
+    folder, _, args = disk_plan(tools, "full", 2, "optimizer=disk")
     words = " ".join(f"'{w}'" for w in (tools.folder / "zero-run", *args))
     done = subprocess.run(["bash", "-c", f"ulimit -f 4; exec {words}"], text=True, capture_output=True,
                           stdin=subprocess.DEVNULL)
     one_line_error(done, str(folder), "bytes")
-    nothing_is_left(folder)
+    nothing_is_left(folder / "disk")
 
 
 def killed_leaves_nothing(tools):
-    """SIGKILL, SIGTERM and an error in the middle of a run: no file stays."""
-    folder = tools.scratch / "offload-killed"
-    (folder / "disk").mkdir(parents=True)
-    args = zplan(tools, folder, 2, 2)
-    tools.ok("zero-compile", folder / "step.mlir", "-o", folder / "step.zplan", "--zero-stage", 2, "--ranks", 2,
-             "--offload", "optimizer=disk")
-    for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
-        metrics = folder / f"{number}.jsonl"
-        run = start(tools, *args, "--steps", 10 ** 9, "--metrics", metrics, "--offload-path", folder / "disk")
-        deadline = time.monotonic() + 60
-        while not rows_of(metrics) and run.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.01)
-        open_files = [os.readlink(f"/proc/{run.pid}/fd/{n}") for n in os.listdir(f"/proc/{run.pid}/fd")]
-        require(any(str(folder / "disk") in f for f in open_files), "no file is open in the folder")
+    """Signals and an error in the middle of a run: no file stays."""
+    folder, _, args = disk_plan(tools, "killed", 2, "optimizer=disk")
+    for number in (signal.SIGKILL, signal.SIGTERM):
+        metrics = folder / f"{int(number)}.jsonl"
+        run = start(tools, *args, "--steps", 10 ** 9, "--metrics", metrics)
+        wait_for_steps(run, metrics, 1)
+        files = [os.readlink(f"/proc/{run.pid}/fd/{n}") for n in os.listdir(f"/proc/{run.pid}/fd")]
+        require(any(str(folder / "disk") in f for f in files), f"no file of the folder is open: {files}")
         run.send_signal(number)
         run.communicate(timeout=60)
         require(run.returncode == -number, f"exits {run.returncode}")
         nothing_is_left(folder / "disk")
-    done = tools.call("zero-run", *args, "--lr", "1e30", "--steps", 50, "--offload-path", folder / "disk")
+    at = args.index("--lr")
+    done = tools.call("zero-run", *args[:at], "--lr", "1e30", *args[at + 2:], "--steps", 50)
     require(done.returncode == 1, "a rate of 1e30 trains")
     nothing_is_left(folder / "disk")
+
+
+def wait_for_steps(run, metrics, steps):
+    deadline = time.monotonic() + 60
+    while len(rows_of(metrics)) < steps and run.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 LEGS = (("optimizer=host",), (), ("optimizer=disk", "parameters=host"), ("parameters=disk", "optimizer=host:0.5"), ())
@@ -273,27 +277,18 @@ def precision_and_place(tools):
 
 def terminated_while_on_disk(tools):
     """SIGTERM saves what is on disk; it goes on without offload."""
-    folder = tools.scratch / "offload-terminated"
-    (folder / "disk").mkdir(parents=True)
-    args = zplan(tools, folder, 2, 2)
-    plain = folder / "plain.zplan"
-    (folder / "step.zplan").rename(plain)
-    tools.ok("zero-compile", folder / "step.mlir", "-o", folder / "step.zplan", "--zero-stage", 2, "--ranks", 2,
-             "--offload", "optimizer=disk", "--offload", "parameters=host")
+    folder, plain, args = disk_plan(tools, "terminated", 2, "optimizer=disk", "parameters=host")
     metrics = folder / "m.jsonl"
     run = start(tools, *args, "--steps", 10 ** 9, "--checkpoint", folder / "run", "--checkpoint-every", 3, "--keep", 2,
-                "--metrics", metrics, "--offload-path", folder / "disk")
-    deadline = time.monotonic() + 60
-    while len(rows_of(metrics)) < 5 and run.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
+                "--metrics", metrics)
+    wait_for_steps(run, metrics, 5)
     run.send_signal(signal.SIGTERM)
     _, error = run.communicate(timeout=60)
     require(run.returncode == 143, f"exits {run.returncode}: {error[-200:]}")
     nothing_is_left(folder / "disk")
     step = newest(folder / "run")
-    args[0] = plain
-    tools.ok("zero-run", *args, "--steps", step + 2, "--resume", folder / "run", "--save-weights", folder / "got")
-    tools.ok("zero-run", *args, "--steps", step + 2, "--save-weights", folder / "want")
+    tools.ok("zero-run", *plain, "--steps", step + 2, "--resume", folder / "run", "--save-weights", folder / "got")
+    tools.ok("zero-run", *plain, "--steps", step + 2, "--save-weights", folder / "want")
     require((folder / "got").read_bytes() == (folder / "want").read_bytes(), "final weights differ")
 
 
