@@ -17,6 +17,9 @@
 #include "zero/Schedule/Passes.h"
 #include "zero/Transforms/Passes.h"
 
+#include <string>
+#include <vector>
+
 namespace mlir {
 class OpPassManager;
 } // namespace mlir
@@ -43,6 +46,13 @@ struct ZeroOptions {
   /// Stage 3: keep a unit gathered that the backward needs at once. Where the
   /// schedule decides what stays gathered, this is part of it.
   bool keepAdjacent = true;
+  /// What lives outside device memory: rules of the pass `zero-offload`, or
+  /// alone "none", or "auto": what the budgets need; then whether there is a
+  /// disk to use.
+  std::vector<std::string> offload;
+  bool offloadToDisk = false;
+  /// Budget in bytes of one rank's host memory.
+  int64_t hostMemoryBytes = kUnsetMemory;
   /// Whether collectives are scheduled at all; see the pass `zero-schedule` for
   /// the rest.
   bool schedule = true;

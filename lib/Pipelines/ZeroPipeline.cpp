@@ -43,6 +43,7 @@ void zero::setScheduleMode(ZeroOptions &options, ScheduleMode mode) {
 static ZeroSchedulePassOptions getScheduleOptions(const ZeroOptions &from) {
   ZeroSchedulePassOptions options;
   options.memory = from.memoryBytes;
+  options.hostMemory = from.hostMemoryBytes;
   options.machine = from.machine;
   options.prefetch = from.prefetch;
   options.keepGathered = from.keepGathered;
@@ -58,6 +59,24 @@ void zero::buildZeroPreparation(OpPassManager &pm, const ZeroOptions &options) {
   annotate.ranks = options.ranks;
   annotate.grid = options.grid;
   pm.addPass(createZeroAnnotatePass(annotate));
+}
+
+static void addOffload(OpPassManager &pm, const ZeroOptions &options) {
+  const std::vector<std::string> &rules = options.offload;
+  if (rules.empty() || (rules.size() == 1 && rules.front() == "none"))
+    return;
+  if (rules.size() == 1 && rules.front() == "auto") {
+    ZeroChooseOffloadPassOptions choice;
+    choice.memory = options.memoryBytes;
+    choice.hostMemory = options.hostMemoryBytes;
+    choice.machine = options.machine;
+    choice.disk = options.offloadToDisk;
+    pm.addPass(createZeroChooseOffloadPass(choice));
+    return;
+  }
+  ZeroOffloadPassOptions offload;
+  llvm::append_range(offload.rules, rules);
+  pm.addPass(createZeroOffloadPass(offload));
 }
 
 void zero::buildZeroPipeline(OpPassManager &pm, const ZeroOptions &options) {
@@ -79,6 +98,7 @@ void zero::buildZeroPipeline(OpPassManager &pm, const ZeroOptions &options) {
   // Buckets before releases: what is gathered as one is released as one.
   pm.addPass(createZeroBucketPass({options.bucketBytes}));
   pm.addPass(createZeroReleasePass());
+  addOffload(pm, options);
   if (options.schedule)
     pm.addPass(createZeroSchedulePass(getScheduleOptions(options)));
   pm.addPass(createZeroVerifyPass());
@@ -126,6 +146,21 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
       llvm::cl::desc("Stage 3: keep a unit gathered that the backward needs "
                      "before any other"),
       llvm::cl::init(true)};
+  ListOption<std::string> offload{
+      *this, "offload",
+      llvm::cl::desc("What lives outside device memory, as in optimizer=host "
+                     "(of several rules the last that matches counts), or "
+                     "auto: what the budgets need")};
+  Option<bool> offloadToDisk{
+      *this, "offload-to-disk",
+      llvm::cl::desc("With offload=auto: there is a disk to use"),
+      llvm::cl::init(false)};
+  Option<int64_t> hostMemory{
+      *this, "host-memory",
+      llvm::cl::desc("Budget in bytes of one rank's host memory; -1 for its "
+                     "part of the machine's where one is named, else for no "
+                     "limit"),
+      llvm::cl::init(kUnsetMemory)};
   Option<int64_t> memory{
       *this, "memory",
       llvm::cl::desc("Budget in bytes of one rank; -1 for the machine's memory "
@@ -157,6 +192,9 @@ static void buildFromOptions(OpPassManager &pm, const PipelineOptions &from) {
   options.rematBytes = from.rematBytes;
   options.bucketBytes = from.bucketBytes;
   options.keepAdjacent = from.keepAdjacent;
+  options.offload.assign(from.offload.begin(), from.offload.end());
+  options.offloadToDisk = from.offloadToDisk;
+  options.hostMemoryBytes = from.hostMemory;
   options.memoryBytes = from.memory;
   options.machine = from.machine;
   setScheduleMode(options, from.schedule);
@@ -167,6 +205,6 @@ void zero::registerZeroPipelines() {
   PassPipelineRegistration<PipelineOptions>(
       "zero-pipeline",
       "All ZeRO passes: outline, annotate, remat, partition, bucket, release, "
-      "schedule, verify",
+      "offload, schedule, verify",
       buildFromOptions);
 }

@@ -220,6 +220,56 @@ def ZeroReleasePass : Pass<"zero-release", "::mlir::ModuleOp"> {
     Statistic<"numReleased", "num-released", "values released">];
 }
 
+def ZeroOffloadPass : Pass<"zero-offload", "::mlir::ModuleOp"> {
+  let summary = "let state, gradients and activations live outside device memory";
+  let description = [{
+    Takes a partitioned step that is not scheduled and moves what the rules say
+    to host memory or disk. A rule is `KIND[@GLOB]=device|host|disk[:RATIO]`; of
+    several for one value the last counts. The step computes the same bits.
+
+    | kind | a name is | what moves, and what it costs |
+    |---|---|---|
+    | `optimizer` | that of a parameter | moments and masters; the update runs in `zero.on_host`: the gradient goes down, the new parameter up |
+    | `gradients` | that of a parameter | the accumulator, which is added to on the host; the reduced gradient between its reduction and the update |
+    | `parameters` | that of a parameter | the parameter at rest; it comes up before each gather or, where it is whole, in forward and again in backward |
+    | `activations` | that of the op that makes it, after its layer: `h.0.gelu` | down after its last use in forward, up before its first in backward |
+
+    From a disk, and to it, a value goes through host memory. A `RATIO` from 0
+    to 1 is a share of the bytes that match: whole tensors in the order of the
+    step, each that still fits in; the rest stays as the rules before say.
+    Tensors of rank 0 stay on the device. An update without state (SGD without
+    momentum) moves to the host where its parameter is named, and with a
+    parameter that lives there.
+
+    Updates of one bucket of reductions run as one `zero.on_host`, as soon as
+    its gradients are there. All copies are synchronous `zero.transfer`s, one a
+    bucket; `zero-schedule` turns them into starts and waits.
+
+    ```mlir
+    %g = zero.reduce_scatter %dw average on @dp : (tensor<10x4xf32>) -> tensor<3x4xf32>
+    %s = zero.read @w.momentum : !zero.sharded<10x4xf32, @dp, dim = 0>
+    %m = zero.local %s on @dp : !zero.sharded<10x4xf32, @dp, dim = 0> -> tensor<3x4xf32>
+    %n, %v = train.sgd %l, %g, %m, %lr ...
+    // zero-offload{rules=optimizer=host}
+    %gh = zero.transfer %g from device to host : (tensor<3x4xf32>) -> tensor<3x4xf32>
+    %s = zero.read @w.momentum : !zero.sharded<10x4xf32, @dp, dim = 0, mem = host>
+    %m = zero.local %s on @dp : !zero.sharded<10x4xf32, @dp, dim = 0, mem = host> -> tensor<3x4xf32>
+    %nh, %v = zero.on_host (%p = %lh, %d = %gh, %k = %m, %r = %lrh) : ... {
+      %a, %b = train.sgd %p, %d, %k, %r ...
+      zero.yield %a, %b : tensor<3x4xf32>, tensor<3x4xf32>
+    }
+    %n = zero.transfer %nh from host to device : (tensor<3x4xf32>) -> tensor<3x4xf32>
+    ```
+  }];
+  let options = [
+    ListOption<"rules", "rules", "std::string",
+      "Rules as in optimizer=host, parameters@h.*=disk or "
+      "optimizer=host:0.5; the last that matches counts">];
+  let dependentDialects = ["::mlir::zero::ZeroDialect"];
+  let statistics = [
+    Statistic<"numMoved", "num-moved", "tensors that live elsewhere">];
+}
+
 def ZeroVerifyPass : Pass<"zero-verify", "::mlir::ModuleOp"> {
   let summary = "check the rules of a partitioned step";
   let description = [{

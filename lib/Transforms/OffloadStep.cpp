@@ -1,0 +1,244 @@
+//===- OffloadStep.cpp - a step some of which lives elsewhere -------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Finds the updates of a partitioned step, and builds transfers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "OffloadStep.h"
+
+using namespace mlir;
+using namespace mlir::zero;
+
+//===----------------------------------------------------------------------===//
+// Updates
+//===----------------------------------------------------------------------===//
+
+/// Whether `op` may be remade on the host as part of an update of tensors of
+/// shape `shape`: elementwise ops, and constants.
+static bool belongsToUpdate(Operation *op, ArrayRef<int64_t> shape,
+                            SymbolTable &symbols) {
+  if (!isMemoryEffectFree(op) || getSummedAccumulator(op, symbols))
+    return false;
+  if (op->getNumOperands() == 0)
+    return op->getNumResults() == 1 && op->getNumRegions() == 0;
+  return isa<OptimizerUpdate>(op) || isElementwiseOn(op, shape);
+}
+
+/// The bucket of reductions that `value`, a gradient or a sum of gradients over
+/// micro-batches, comes from; null for other values.
+static Operation *getReduction(Value value, SymbolTable &symbols) {
+  Operation *op = value.getDefiningOp();
+  if (!op || isa<AllReduceOp, ReduceScatterOp>(op))
+    return op;
+  if (!getSummedAccumulator(op, symbols))
+    return nullptr;
+  for (Value operand : op->getOperands())
+    if (isa_and_nonnull<AllReduceOp, ReduceScatterOp>(operand.getDefiningOp()))
+      return operand.getDefiningOp();
+  return nullptr;
+}
+
+static void findSlice(LocalUpdate &update, SymbolTable &symbols) {
+  SmallVector<Value> worklist(update.values);
+  llvm::DenseSet<Value> seen;
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    if (!seen.insert(value).second)
+      continue;
+    ArrayRef<int64_t> shape =
+        cast<RankedTensorType>(update.values.front().getType()).getShape();
+    Operation *op = value.getDefiningOp();
+    if (op && belongsToUpdate(op, shape, symbols)) {
+      update.ops.insert(op);
+      SetVector<Value> used = getUsedValues(op);
+      worklist.append(used.rbegin(), used.rend());
+      continue;
+    }
+    update.inputs.insert(value);
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (type && type.getShape() == shape && !update.reduction)
+      update.reduction = getReduction(value, symbols);
+  }
+}
+
+/// The value that this rank computes for an assignment.
+static Value getLocalValue(AssignOp assign) {
+  auto result = dyn_cast<OpResult>(assign.getValue());
+  auto gather =
+      result ? dyn_cast<AllGatherOp>(result.getOwner()) : AllGatherOp();
+  if (gather && !gathersState(gather))
+    return gather.getInputs()[result.getResultNumber()];
+  return assign.getValue();
+}
+
+static ParamOp getUpdatedParam(AssignOp assign, SymbolTable &symbols) {
+  auto param = symbols.lookup<ParamOp>(assign.getSymbol());
+  auto state = symbols.lookup<StateOp>(assign.getSymbol());
+  if (state && (state.getAccumulator() || !state.getParam()))
+    return {};
+  if (state)
+    param = symbols.lookup<ParamOp>(*state.getParam());
+  bool counts = param && param.isTrained() &&
+                getLogicalType(param.getType()).getRank() > 0;
+  return counts ? param : ParamOp();
+}
+
+static void collectUpdates(OffloadStep &step, SymbolTable &symbols) {
+  llvm::MapVector<Operation *, LocalUpdate> byParam;
+  for (auto assign : step.body->getOps<AssignOp>()) {
+    ParamOp param = getUpdatedParam(assign, symbols);
+    if (!param)
+      continue;
+    LocalUpdate &update = byParam[param];
+    update.param = param;
+    update.assigns.push_back(assign);
+    update.values.push_back(getLocalValue(assign));
+  }
+  for (auto &[op, update] : byParam) {
+    findSlice(update, symbols);
+    step.updates.push_back(std::move(update));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The module
+//===----------------------------------------------------------------------===//
+
+static LogicalResult checkInput(ModuleOp module) {
+  if (!module->hasAttr(kStageAttr))
+    return emitError(module.getLoc(), "is not partitioned, so there is nothing "
+                                      "to offload; run zero-partition first");
+  WalkResult scheduled = module.walk([](Operation *op) {
+    return isa<WaitOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  if (scheduled.wasInterrupted() || module->hasAttr(kPlannedPeakAttr))
+    return emitError(module.getLoc(), "is already scheduled; zero-offload "
+                                      "stands before zero-schedule");
+  WalkResult moved = module.walk([](Operation *op) {
+    return isa<TransferOp, OnHostOp>(op) ? WalkResult::interrupt()
+                                         : WalkResult::advance();
+  });
+  if (moved.wasInterrupted())
+    return emitError(module.getLoc(), "is already offloaded; give all rules to "
+                                      "one zero-offload");
+  return success();
+}
+
+LogicalResult zero::analyzeOffload(OffloadModule &info) {
+  if (failed(checkInput(info.module)))
+    return failure();
+  auto grids = info.module.getOps<shard::GridOp>();
+  if (grids.empty())
+    return emitError(info.module.getLoc(),
+                     "has no shard.grid; run zero-annotate first");
+  info.grid = FlatSymbolRefAttr::get(*grids.begin());
+  for (auto func : info.module.getOps<FunctionOpInterface>()) {
+    if (!func.getFunctionBody().hasOneBlock())
+      continue;
+    OffloadStep step;
+    step.func = func;
+    step.body = &func.getFunctionBody().front();
+    for (auto read : step.body->getOps<ReadOp>())
+      step.reads.insert({read.getSymbolAttr().getAttr(), read});
+    collectUpdates(step, info.symbols);
+    info.steps.push_back(std::move(step));
+  }
+  return success();
+}
+
+static Type withMemory(OffloadModule &info, Type type, Memory memory) {
+  if (auto sharded = dyn_cast<ShardedType>(type))
+    return sharded.withMemory(memory);
+  return ShardedType::get(cast<RankedTensorType>(type), info.grid, /*dim=*/0,
+                          memory, /*axes=*/ArrayRef<int64_t>{});
+}
+
+/// Lets what is known of the updates follow a replaced value.
+static void replaceInUpdates(OffloadStep &step, Value from, Value to) {
+  for (LocalUpdate &update : step.updates) {
+    SmallVector<Value> inputs = update.inputs.takeVector();
+    llvm::replace(inputs, from, to);
+    update.inputs.insert(inputs.begin(), inputs.end());
+    llvm::replace(update.values, from, to);
+  }
+}
+
+void zero::setSymbolMemory(OffloadModule &info, Operation *symbol,
+                           Memory memory) {
+  auto attr = symbol->getAttrOfType<TypeAttr>("type");
+  Type type = withMemory(info, attr.getValue(), memory);
+  symbol->setAttr("type", TypeAttr::get(type));
+  StringAttr name = SymbolTable::getSymbolName(symbol);
+  for (OffloadStep &step : info.steps) {
+    ReadOp read = step.reads.lookup(name);
+    if (!read)
+      continue;
+    Type before = read.getType();
+    read.getValue().setType(type);
+    if (isa<ShardedType>(before))
+      continue;
+    OpBuilder builder(read->getContext());
+    builder.setInsertionPointAfter(read);
+    auto view = LocalOp::create(
+        builder, read.getLoc(), before, read.getValue(), info.grid,
+        builder.getDenseI64ArrayAttr({}), builder.getI64IntegerAttr(0));
+    read.getValue().replaceAllUsesExcept(view.getResult(), view);
+    replaceInUpdates(step, read.getValue(), view.getResult());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Transfers
+//===----------------------------------------------------------------------===//
+
+static SmallVector<Value> moveOnce(OpBuilder &builder, Location loc,
+                                   ArrayRef<Value> values, Memory from,
+                                   Memory to) {
+  SmallVector<Type> types;
+  for (Value value : values) {
+    auto sharded = dyn_cast<ShardedType>(value.getType());
+    types.push_back(sharded ? sharded.withMemory(to) : value.getType());
+  }
+  auto transfer = TransferOp::create(builder, loc, types, values, from, to);
+  return llvm::to_vector_of<Value>(transfer.getResults());
+}
+
+SmallVector<Value> zero::moveValues(OpBuilder &builder, Location loc,
+                                    ArrayRef<Value> values, Memory from,
+                                    Memory to) {
+  SmallVector<Value> moved(values);
+  if (values.empty() || from == to)
+    return moved;
+  if (from != Memory::Host && to != Memory::Host)
+    moved = moveOnce(builder, loc, moved, std::exchange(from, Memory::Host),
+                     Memory::Host);
+  return moveOnce(builder, loc, moved, from, to);
+}
+
+void zero::moveUsersBehind(Operation *op) {
+  llvm::SetVector<Operation *> users;
+  for (Operation *user : op->getUsers())
+    if (Operation *inBlock = op->getBlock()->findAncestorOpInBlock(*user))
+      if (inBlock->isBeforeInBlock(op))
+        users.insert(inBlock);
+  SmallVector<Operation *> order = users.takeVector();
+  llvm::sort(order, [](Operation *a, Operation *b) {
+    return b->isBeforeInBlock(a);
+  });
+  for (Operation *user : order) {
+    user->moveAfter(op);
+    moveUsersBehind(user);
+  }
+}
+
+ReadOp zero::getReadBehind(Value value) {
+  while (auto local = value.getDefiningOp<LocalOp>())
+    value = local.getSource();
+  return value.getDefiningOp<ReadOp>();
+}
