@@ -51,6 +51,18 @@ namespace mlir::plan {
 /// Name of the unit attribute on functions that are compiled as kernels.
 constexpr llvm::StringLiteral kKernelAttr = "plan.kernel";
 
+/// Name of the unit attribute on kernels that the host's processor runs, in
+/// host memory.
+constexpr llvm::StringLiteral kHostKernelAttr = "plan.host";
+
+/// Name of the integer attribute on kernels that may be run in parts: of
+/// [0, N), each part being a range.
+constexpr llvm::StringLiteral kSplitAttr = "plan.split";
+
+/// What lies on a disk, or moves from or to it, lies in whole blocks of so many
+/// bytes: disks are read and written past the system's cache (O_DIRECT).
+constexpr int64_t kDiskBlockBytes = 4096;
+
 /// Bytes of the elements of `type`, which has a static shape; an i1 takes one.
 int64_t sizeInBytes(ShapedType type);
 

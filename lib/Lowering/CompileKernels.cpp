@@ -24,6 +24,7 @@
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Bufferization/Transforms/FuncBufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Linalg/Transforms/BufferizableOpInterfaceImpl.h"
@@ -103,6 +104,7 @@ static void addBufferization(OpPassManager &pm) {
 static void addToLLVM(OpPassManager &pm, bool expandHalf) {
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createConvertLinalgToLoopsPass());
+  func.addPass(createKernelSplit());
   func.addPass(createKernelExpandFloats({expandHalf}));
   func.addPass(createKernelExpandMath());
   func.addPass(createCanonicalizerPass());
@@ -156,6 +158,16 @@ static OwningOpRef<ModuleOp> cloneKernels(ModuleOp module,
   return copy;
 }
 
+/// Tells the kernels of `module` what became of their compiled copies.
+static void recordSplits(ModuleOp kernels, ModuleOp module) {
+  for (auto compiled : kernels.getOps<LLVM::LLVMFuncOp>()) {
+    StringRef name = compiled.getName();
+    if (Attribute split = compiled->getAttr(kSplitAttr);
+        split && name.consume_back(".body"))
+      module.lookupSymbol(name)->setAttr(kSplitAttr, split);
+  }
+}
+
 LogicalResult zero::compileKernels(ModuleOp module, const KernelTarget &target,
                                    std::string &sharedObject) {
   MLIRContext *context = module.getContext();
@@ -170,6 +182,7 @@ LogicalResult zero::compileKernels(ModuleOp module, const KernelTarget &target,
   buildKernelPipeline(pm, !llvm::is_contained(target.features, "f16c"));
   if (failed(pm.run(*kernels)))
     return failure();
+  recordSplits(*kernels, module);
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> code =
       translateModuleToLLVMIR(*kernels, llvmContext, "kernels");

@@ -112,29 +112,37 @@ createMachine(const KernelTarget &target, Location loc) {
 // Functions
 //===----------------------------------------------------------------------===//
 
-/// Makes `body`, a function of pointers, internal and adds the entry
-/// `void name(void **buffers)` that calls it.
+/// Makes `body`, a function of pointers and maybe the ends of a range, internal
+/// and adds the entry `void name(void **buffers)` or
+/// `void name(void **buffers, int64_t begin, int64_t end)` that calls it.
 static void addEntry(llvm::Module &module, llvm::Function &body,
                      StringRef name) {
   body.setLinkage(llvm::GlobalValue::InternalLinkage);
   // Inlining would turn noalias arguments into metadata, which costs compile
   // time and vectorizes less.
   body.addFnAttr(llvm::Attribute::NoInline);
-  for (llvm::Argument &arg : body.args())
-    arg.addAttr(llvm::Attribute::NoAlias);
-
   llvm::LLVMContext &context = module.getContext();
   llvm::Type *pointer = llvm::PointerType::getUnqual(context);
-  auto *type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), pointer,
+  SmallVector<llvm::Type *> types = {pointer};
+  for (llvm::Argument &arg : body.args()) {
+    if (arg.getType()->isPointerTy())
+      arg.addAttr(llvm::Attribute::NoAlias);
+    else
+      types.push_back(arg.getType());
+  }
+  auto *type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), types,
                                        /*isVarArg=*/false);
   auto *entry = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage,
                                        name, module);
   llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "", entry));
-  SmallVector<llvm::Value *> buffers;
-  for (unsigned i = 0; i < body.arg_size(); ++i)
-    buffers.push_back(b.CreateLoad(
+  SmallVector<llvm::Value *> operands;
+  unsigned buffers = body.arg_size() - (types.size() - 1);
+  for (unsigned i = 0; i < buffers; ++i)
+    operands.push_back(b.CreateLoad(
         pointer, b.CreateConstInBoundsGEP1_64(pointer, entry->getArg(0), i)));
-  b.CreateCall(&body, buffers);
+  for (llvm::Argument &end : llvm::drop_begin(entry->args()))
+    operands.push_back(&end);
+  b.CreateCall(&body, operands);
   b.CreateRetVoid();
 }
 

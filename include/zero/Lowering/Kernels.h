@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // From functions on tensors with the attribute `plan.kernel` to an ELF shared
-// object with one function `void NAME(void **buffers)` each.
+// object with one function `void NAME(void **buffers)` each, or `void NAME(void
+// **buffers, int64_t begin, int64_t end)`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,6 +32,11 @@ using plan::kKernelAttr;
 /// Array attribute of such a function: for each result the argument whose
 /// storage it takes over, or -1. Absent: no result is in place.
 inline constexpr llvm::StringLiteral kTiedAttr = "plan.tied";
+
+/// Unit attribute of kernels that the host's processor runs, and what compiling
+/// them adds to those that can be run in parts.
+using plan::kHostKernelAttr;
+using plan::kSplitAttr;
 
 /// The processor that kernels are compiled for.
 struct KernelTarget {
@@ -56,11 +62,14 @@ void buildKernelPipeline(OpPassManager &pm, bool expandHalf = false);
 /// Registers `buildKernelPipeline` as --kernel-to-llvm-pipeline.
 void registerKernelPipeline();
 
-/// Compiles every function of `module` that carries `plan.kernel`, which is
-/// left as it is, into `sharedObject`: an ELF shared object whose only
-/// undefined symbols are libm's and libc's. Each kernel NAME becomes
-/// `void NAME(void **buffers)`; the buffers are the operands in order, then the
-/// results that are not tied, contiguous and row-major.
+/// Compiles every function of `module` that carries `plan.kernel` into
+/// `sharedObject`: an ELF shared object whose only undefined symbols are libm's
+/// and libc's. Each kernel NAME becomes `void NAME(void **buffers)`; the buffers
+/// are the operands in order, then the results that are not tied, contiguous and
+/// row-major. A kernel of the host that can be run in parts becomes
+/// `void NAME(void **buffers, int64_t begin, int64_t end)`, and its function in
+/// `module` gets `plan.split`: calls on disjoint ranges that cover [0, split)
+/// give the bits of one call. Nothing else of `module` changes.
 LogicalResult compileKernels(ModuleOp module, const KernelTarget &target,
                              std::string &sharedObject);
 

@@ -279,6 +279,41 @@ def KernelPlaceBuffers : Pass<"kernel-place-buffers", "::mlir::func::FuncOp"> {
                            "::mlir::memref::MemRefDialect"];
 }
 
+def KernelSplit : Pass<"kernel-split", "::mlir::func::FuncOp"> {
+  let summary = "Let kernels of the host compute a range of their elements";
+  let description = [{
+    Accepts a kernel with `plan.host` whose loops are scf.for. Where all of them
+    have the same number N of steps, and no step uses what another one writes,
+    the kernel gets two more arguments, the steps [begin, end) to run, and the
+    attribute `plan.split = N`. Threads that run it on disjoint ranges, however
+    cut, together give the bits of one call on [0, N). Other kernels stay as they
+    are.
+
+    ```mlir
+    // before
+    func.func @k(%x: memref<64xf32>) attributes {plan.host, plan.kernel} {
+      scf.for %i = %c0 to %c64 step %c1 {
+        ...
+        memref.store %y, %x[%i] : memref<64xf32>
+      }
+      return
+    }
+    // after
+    func.func @k(%x: memref<64xf32>, %begin: index, %end: index)
+        attributes {plan.host, plan.kernel, plan.split = 64} {
+      scf.for %i = %begin to %end step %c1 {
+        ...
+        memref.store %y, %x[%i] : memref<64xf32>
+      }
+      return
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numSplit", "split", "Number of kernels that run in parts">
+  ];
+}
+
 def TrainToLinalg : Pass<"train-to-linalg", "::mlir::func::FuncOp"> {
   let summary = "Lower the train operations of a kernel to linalg";
   let description = [{

@@ -81,6 +81,10 @@ Kernels::Kernels(const std::string &text, const std::string &cpu) {
   if (!module || mlir::failed(target) ||
       mlir::failed(mlir::zero::compileKernels(*module, *target, sharedObject)))
     return;
+  for (auto kernel : module->getOps<mlir::func::FuncOp>())
+    if (auto split =
+            kernel->getAttrOfType<mlir::IntegerAttr>(mlir::zero::kSplitAttr))
+      splits[kernel.getName().str()] = split.getInt();
   load();
 }
 
@@ -101,12 +105,29 @@ Kernels::~Kernels() {
     close(descriptor);
 }
 
+void *Kernels::find(const std::string &name) const {
+  void *kernel = isValid() ? dlsym(library, name.c_str()) : nullptr;
+  EXPECT_NE(kernel, nullptr) << name << ": " << message;
+  return kernel;
+}
+
 void Kernels::run(const std::string &name, std::vector<void *> buffers) const {
-  ASSERT_TRUE(isValid()) << message;
-  auto *kernel =
-      reinterpret_cast<void (*)(void **)>(dlsym(library, name.c_str()));
-  ASSERT_NE(kernel, nullptr) << dlerror();
+  auto *kernel = reinterpret_cast<void (*)(void **)>(find(name));
+  ASSERT_NE(kernel, nullptr);
   kernel(buffers.data());
+}
+
+void Kernels::run(const std::string &name, std::vector<void *> buffers,
+                  int64_t begin, int64_t end) const {
+  auto *kernel =
+      reinterpret_cast<void (*)(void **, int64_t, int64_t)>(find(name));
+  ASSERT_NE(kernel, nullptr);
+  kernel(buffers.data(), begin, end);
+}
+
+int64_t Kernels::split(const std::string &name) const {
+  auto found = splits.find(name);
+  return found == splits.end() ? 0 : found->second;
 }
 
 template <typename T>

@@ -19,6 +19,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,13 @@ public:
   /// Calls `void name(void **buffers)`.
   void run(const std::string &name, std::vector<void *> buffers) const;
 
+  /// How many steps of the kernel parts may share; 0: it runs as a whole.
+  int64_t split(const std::string &name) const;
+
+  /// Calls `void name(void **buffers, int64_t begin, int64_t end)`.
+  void run(const std::string &name, std::vector<void *> buffers, int64_t begin,
+           int64_t end) const;
+
   /// The shared object.
   const std::string &bytes() const { return sharedObject; }
 
@@ -63,10 +71,12 @@ public:
 
 private:
   void load();
+  void *find(const std::string &name) const;
 
   mlir::MLIRContext context;
   std::string message;
   std::string sharedObject;
+  std::map<std::string, int64_t> splits;
   void *library = nullptr;
   int descriptor = -1;
 };
