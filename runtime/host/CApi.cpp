@@ -172,6 +172,7 @@ zrt_status zrt_program_get_parameter(const zrt_program *program, uint32_t index,
   return guarded([&] {
     const Parameter &from =
         entry(program, &Program::parameters, index, info, "parameter");
+    const Program &of = *program->program;
     *info = {from.name.c_str(),
              zrt_parameter_role(from.role),
              zrt_dtype(from.dtype),
@@ -187,7 +188,8 @@ zrt_status zrt_program_get_parameter(const zrt_program *program, uint32_t index,
              from.tiedNames.data(),
              uint32_t(from.tied.size()),
              from.gathers,
-             from.sharded ? from.shards : 1};
+             from.sharded ? from.shards : 1,
+             zrt_space(of.arenas[of.buffers[from.buffer].arena].space)};
   });
 }
 

@@ -34,10 +34,11 @@ static View wholeOf(uint64_t elements) {
   return contiguousView({int64_t(elements)});
 }
 
-/// All of a buffer, in its shape unless it is only a part of that.
+/// All of a buffer, in its shape unless it is only a part of that. What is
+/// behind its shape is padding.
 static View shapeOf(const Buffer &buffer) {
   uint64_t elements = buffer.bytes / elementBytes(buffer.dtype);
-  return elementCount(buffer.shape) == elements ? contiguousView(buffer.shape)
+  return elementCount(buffer.shape) <= elements ? contiguousView(buffer.shape)
                                                 : wholeOf(elements);
 }
 

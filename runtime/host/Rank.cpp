@@ -161,10 +161,9 @@ uint64_t Rank::hashSources(const Command &command) const {
     return hash;
   const Operand &source = command.operands[0];
   if (!diskOf(source.buffer) && isContiguous(source.view))
-    hash = addToHash(
-        hash, address(source),
-        *elementCount(source.view.sizes) *
-            elementBytes(program.buffers[source.buffer].dtype));
+    hash = addToHash(hash, address(source),
+                     *elementCount(source.view.sizes) *
+                         elementBytes(program.buffers[source.buffer].dtype));
   return hash;
 }
 

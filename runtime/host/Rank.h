@@ -175,7 +175,7 @@ private:
 
   const Program &program;
   const uint32_t rank;
-  std::vector<MemoryBlock> arenas; // empty ones for disks
+  std::vector<MemoryBlock> arenas;               // empty ones for disks
   std::vector<std::unique_ptr<DiskArena>> disks; // by arena
   std::unique_ptr<HostThreads> hostThreads;      // null: no launch has parts
   std::vector<BoundCommand> commands;

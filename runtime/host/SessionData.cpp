@@ -114,8 +114,8 @@ void Session::setParameter(uint32_t index, const void *data, uint64_t bytes) {
     uint32_t shard = parameter.shardOf(rank);
     uint64_t held = parameter.shardBytes(shard);
     ranks[rank]->clearFrom(parameter.buffer, held);
-    ranks[rank]->write(parameter.buffer, 0,
-                       from + parameter.shardBegin(shard), held);
+    ranks[rank]->write(parameter.buffer, 0, from + parameter.shardBegin(shard),
+                       held);
     ranks[rank]->touch(parameter.buffer);
   }
   parameterSet[index] = true;

@@ -44,8 +44,8 @@ uint64_t zrt::host::transferBytes(const Program &program,
                                   const Command &command) {
   const Operand &target = command.operands.back();
   uint64_t elements = *elementCount(target.view.sizes);
-  uint64_t moved = elements * elementBytes(
-                                  program.buffers[target.buffer].dtype);
+  uint64_t moved =
+      elements * elementBytes(program.buffers[target.buffer].dtype);
   uint64_t bytes = moved * program.ranks;
   // A buffer's padding includes the rest of its last block, which is not in the
   // view. Of a view of a part it is not known.
@@ -56,8 +56,8 @@ uint64_t zrt::host::transferBytes(const Program &program,
     return whole && buffer.paddingBytes > behind ? buffer.paddingBytes - behind
                                                  : 0;
   };
-  uint64_t padding = std::max(paddingOf(command.operands[0]),
-                              paddingOf(target));
+  uint64_t padding =
+      std::max(paddingOf(command.operands[0]), paddingOf(target));
   return bytes - std::min(bytes, padding);
 }
 

@@ -40,8 +40,8 @@ namespace {
 /// An open folder.
 struct OpenFolder {
   OpenFolder(const std::string &path, FileSystem &system) : system(system) {
-    handle = retrying(
-        [&] { return system.openFolder(FileSystem::noFolder, path); });
+    handle =
+        retrying([&] { return system.openFolder(FileSystem::noFolder, path); });
     if (handle < 0)
       throw IoError(path, errorText("cannot offload to disk there", handle) +
                               "; name a folder that exists");
@@ -85,9 +85,9 @@ DiskArena::DiskArena(const std::string &path, uint64_t bytes,
     : system(system), options(options), name(path + " (" + what + ")"),
       arenaBytes((bytes + blockBytes - 1) / blockBytes * blockBytes) {
   OpenFolder folder(path, system);
-  checkRoom(system, folder.get(), path, arenaBytes, what);
   try {
     open(folder.get(), system);
+    checkRoom(system, folder.get(), path, arenaBytes, what);
     makeRoom(folder.get());
   } catch (...) {
     if (file >= 0)
@@ -108,13 +108,11 @@ void DiskArena::open(FileSystem::Handle folder, FileSystem &system) {
     int64_t made = -EINVAL;
     notDirect = "not asked for";
     if (options.direct) {
-      made =
-          retrying([&] { return system.createScratch(folder, as, true); });
+      made = retrying([&] { return system.createScratch(folder, as, true); });
       notDirect = made < 0 ? std::strerror(int(-made)) : "";
     }
     if (made == -EINVAL)
-      made =
-          retrying([&] { return system.createScratch(folder, as, false); });
+      made = retrying([&] { return system.createScratch(folder, as, false); });
     return made;
   };
   int64_t made = tryOpen("");
@@ -199,8 +197,8 @@ static void cutPiece(uint64_t offset, uint64_t bytes, uint64_t limit,
                      uint64_t &skip, uint64_t &used) {
   constexpr uint64_t block = DiskArena::blockBytes;
   skip = offset % block;
-  used = std::min(bytes, skip || bytes < block ? block - skip
-                                               : bytes / block * block);
+  used = std::min(bytes,
+                  skip || bytes < block ? block - skip : bytes / block * block);
   used = std::min(used, limit);
 }
 

@@ -26,11 +26,10 @@ public:
 
   int64_t begin(const Transfer &transfer) override {
     tag = transfer.tag;
-    result = transfer.write
-                 ? system.writeAt(transfer.file, transfer.data, transfer.bytes,
-                                  transfer.offset)
-                 : system.readAt(transfer.file, transfer.data, transfer.bytes,
-                                 transfer.offset);
+    result = transfer.write ? system.writeAt(transfer.file, transfer.data,
+                                             transfer.bytes, transfer.offset)
+                            : system.readAt(transfer.file, transfer.data,
+                                            transfer.bytes, transfer.offset);
     return 0;
   }
   int64_t finish(uint64_t &finished, int64_t &answer) override {
@@ -150,10 +149,10 @@ bool DiskArena::Lane::advance(Slot &slot, int64_t result, const Steps &steps) {
   if (result < 0 && !again)
     steps.fail(slot.piece, std::strerror(int(-result)));
   if (result == 0)
-    steps.fail(slot.piece, write ? "nothing was written"
-                                 : "the file ends before, at byte " +
-                                       std::to_string(slot.piece.offset +
-                                                      slot.done));
+    steps.fail(slot.piece,
+               write ? "nothing was written"
+                     : "the file ends before, at byte " +
+                           std::to_string(slot.piece.offset + slot.done));
   if (result > 0 && slot.done + uint64_t(result) >= slot.piece.bytes) {
     if (!write)
       steps.after(slot.piece, slot.memory);

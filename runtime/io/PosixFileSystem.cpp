@@ -53,8 +53,8 @@ public:
                         bool direct) override {
     int how = name.empty() ? O_TMPFILE : O_CREAT | O_EXCL;
     int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (direct ? O_DIRECT : 0);
-    int64_t file = answer(::openat(in, name.empty() ? "." : name.c_str(),
-                                   how | flags, 0600));
+    int64_t file = answer(
+        ::openat(in, name.empty() ? "." : name.c_str(), how | flags, 0600));
     // What systems say that do not know O_TMPFILE.
     return name.empty() && file == -EISDIR ? -EOPNOTSUPP : file;
   }

@@ -200,6 +200,7 @@ typedef struct zrt_parameter_info {
   /// If sharded: rank r holds part s = r % shards, rows [s * chunk_rows,
   /// (s + 1) * chunk_rows) as far as the tensor has them; else 1.
   uint32_t shards;
+  zrt_space space; ///< where a rank's part lies
 } zrt_parameter_info;
 
 typedef struct zrt_input_info {

@@ -44,7 +44,8 @@ struct Fault {
   int error = 0;
   /// All calls from then on.
   bool forever = false;
-  /// Of a transfer in a queue: its beginning succeeds and its result fails.
+  /// Of a transfer in a queue: its beginning succeeds and its result fails;
+  /// waiting is no call.
   bool inResult = false;
 };
 
@@ -110,10 +111,9 @@ public:
   int64_t writeAt(Handle file, const void *data, size_t bytes,
                   uint64_t offset) override {
     return transfer(bytes, [&](size_t part, bool flip) {
-      std::string copy(static_cast<const char *>(data), part);
-      if (flip)
-        copy[0] ^= 16;
-      return base.writeAt(file, copy.data(), part, offset);
+      if (!flip)
+        return base.writeAt(file, data, part, offset);
+      return base.writeAt(file, flipped(data, part).get(), part, offset);
     });
   }
   int64_t sync(Handle handle) override {
@@ -144,6 +144,17 @@ public:
 
 private:
   class Queue;
+  /// A copy with a changed bit, aligned as a disk may ask for.
+  static std::shared_ptr<char> flipped(const void *data, size_t bytes) {
+    std::shared_ptr<char> copy(
+        static_cast<char *>(std::aligned_alloc(
+            4096, std::max<size_t>((bytes + 4095) / 4096, 1) * 4096)),
+        std::free);
+    std::copy_n(static_cast<const char *>(data), bytes, copy.get());
+    copy.get()[0] ^= 16;
+    return copy;
+  }
+
   bool strikes() {
     ++count;
     bool now = fault.kind != Fault::Kind::None &&
@@ -209,18 +220,14 @@ public:
       passed.bytes = part;
       entry.flip = flip;
       if (flip && transfer.write) {
-        entry.copy.reset(static_cast<char *>(std::aligned_alloc(4096, part)),
-                         std::free);
-        std::copy_n(static_cast<const char *>(transfer.data), part,
-                    entry.copy.get());
-        entry.copy.get()[0] ^= 16;
+        entry.copy = flipped(transfer.data, part);
         passed.data = entry.copy.get();
       }
       return base->begin(passed);
     });
   }
   int64_t finish(uint64_t &tag, int64_t &result) override {
-    return system.call([&] {
+    auto body = [&] {
       int64_t answer = base->finish(tag, result);
       Entry &entry = entries[tag];
       if (entry.failure)
@@ -228,7 +235,8 @@ public:
       if (entry.flip && !entry.transfer.write && result > 0)
         static_cast<char *>(entry.transfer.data)[0] ^= 16;
       return answer;
-    });
+    };
+    return system.fault.inResult ? body() : system.call(body);
   }
 
 private:

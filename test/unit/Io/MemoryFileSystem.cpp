@@ -124,10 +124,9 @@ public:
     Transfer last = underWay.back();
     underWay.pop_back();
     tag = last.tag;
-    result = last.write ? system.writeAt(last.file, last.data, last.bytes,
-                                         last.offset)
-                        : system.readAt(last.file, last.data, last.bytes,
-                                        last.offset);
+    result = last.write
+                 ? system.writeAt(last.file, last.data, last.bytes, last.offset)
+                 : system.readAt(last.file, last.data, last.bytes, last.offset);
     return 0;
   }
 

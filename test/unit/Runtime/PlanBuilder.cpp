@@ -45,14 +45,31 @@ PlanBuilder::PlanBuilder(uint32_t ranks) {
   program.arenas.push_back(std::move(arena));
 }
 
+void PlanBuilder::in(fb::Space space) {
+  for (arena = 0; arena < program.arenas.size(); ++arena)
+    if (program.arenas[arena]->space == space)
+      return;
+  auto added = std::make_unique<fb::ArenaT>();
+  added->space = space;
+  added->alignment = 4096;
+  program.arenas.push_back(std::move(added));
+}
+
 uint32_t PlanBuilder::buffer(const std::string &name,
                              std::vector<int64_t> shape, fb::DType dtype,
                              fb::Kind kind, int64_t capacity) {
   auto buffer = std::make_unique<fb::BufferT>();
-  fb::ArenaT &arena = *program.arenas[0];
+  fb::ArenaT &arena = *program.arenas[this->arena];
+  uint64_t unit = arena.alignment;
   buffer->name = name;
-  buffer->offset = (arena.bytes + 63) / 64 * 64;
+  buffer->arena = uint32_t(this->arena);
+  buffer->offset = (arena.bytes + unit - 1) / unit * unit;
   buffer->bytes = std::max(countOf(shape), capacity) * elementBytes(dtype);
+  if (arena.space != fb::Space_Device) {
+    uint64_t exact = buffer->bytes;
+    buffer->bytes = (exact + unit - 1) / unit * unit;
+    buffer->padding_bytes = (buffer->bytes - exact) * program.ranks;
+  }
   buffer->dtype = dtype;
   buffer->shape = std::move(shape);
   buffer->kind = kind;
@@ -208,13 +225,14 @@ std::string zrt::test::loadError(const PlanBuilder &plan) {
   return loadError(plan.bytes());
 }
 
-std::string zrt::test::sessionError(const PlanBuilder &plan) {
+std::string zrt::test::sessionError(const PlanBuilder &plan,
+                                    const zrt_session_options &options) {
   std::string bytes = plan.bytes();
   Program program;
   Status failed = program.loadBytes(bytes.data(), bytes.size());
   EXPECT_FALSE(failed) << failed.message();
   Session session;
-  failed = session.create(program);
+  failed = session.create(program, &options);
   return failed.message();
 }
 

@@ -36,10 +36,14 @@ namespace zrt::test {
 /// The bytes of the shared object that Kernels.cpp becomes.
 const std::vector<uint8_t> &kernelBytes();
 
-/// A program under construction: one device arena of bytes that grow.
+/// A program under construction: arenas of bytes that grow.
 class PlanBuilder {
 public:
   explicit PlanBuilder(uint32_t ranks);
+
+  /// Buffers from now on lie there; at first on the device. On host and disk
+  /// each has whole blocks of 4096 bytes.
+  void in(fb::Space space);
 
   /// A buffer behind the last; its index.
   uint32_t buffer(const std::string &name, std::vector<int64_t> shape,
@@ -74,6 +78,9 @@ public:
   std::string bytes() const;
 
   fb::ProgramT program;
+
+private:
+  size_t arena = 0;
 };
 
 /// Puts a command on a stream, behind and before events.
@@ -116,7 +123,8 @@ struct Running {
 std::string loadError(const std::string &bytes);
 std::string loadError(const PlanBuilder &plan);
 /// The same for making a session of a program that loads.
-std::string sessionError(const PlanBuilder &plan);
+std::string sessionError(const PlanBuilder &plan,
+                         const zrt_session_options &options = {});
 
 /// Numbers in [-1, 1) that look random and are the same in every run.
 std::vector<float> numbers(uint64_t seed, size_t count);
