@@ -1,4 +1,4 @@
-//===- HostSyntax.h - syntax of zero.on_host --------------------*- C++ -*-===//
+//===- HostSyntax.h - syntax of transfers and zero.on_host ------*- C++ -*-===//
 //
 // Part of the zero-opt project, under the Apache License v2.0 with LLVM
 // Exceptions.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// (%p = %a, %g = %b) : (T, T) -> (T) { ... }
+// from device to host; (%p = %a, %g = %b) : (T, T) -> (T) { ... }
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,6 +28,10 @@ ParseResult
 parseHostBody(OpAsmParser &parser,
               SmallVectorImpl<OpAsmParser::UnresolvedOperand> &inputs,
               SmallVectorImpl<Type> &inputTypes, Type &future, Region &body);
+
+/// A memory space as one word; the attribute by itself is #zero<memory host>.
+ParseResult parseMemory(OpAsmParser &parser, MemoryAttr &memory);
+void printMemory(OpAsmPrinter &printer, Operation *op, MemoryAttr memory);
 
 void printHostBody(OpAsmPrinter &printer, Operation *op, OperandRange inputs,
                    TypeRange inputTypes, TypeRange resultTypes, Region &body);

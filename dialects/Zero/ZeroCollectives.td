@@ -240,7 +240,8 @@ class Zero_Transfer<string mnemonic, dag outs, list<Trait> traits = []>
     Zero_MemoryAttr:$from, Zero_MemoryAttr:$to);
   let results = outs;
   let assemblyFormat = [{
-    $inputs `from` $from `to` $to attr-dict `:` functional-type(operands, results)
+    $inputs `from` custom<Memory>($from) `to` custom<Memory>($to) attr-dict
+    `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
 }

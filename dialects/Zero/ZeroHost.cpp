@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Syntax and constraints of zero.on_host and its start form.
+// Syntax of transfers, syntax and constraints of zero.on_host and its start form.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +14,23 @@
 
 using namespace mlir;
 using namespace mlir::zero;
+
+ParseResult zero::parseMemory(OpAsmParser &parser, MemoryAttr &memory) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef word;
+  if (parser.parseKeyword(&word))
+    return failure();
+  std::optional<Memory> value = symbolizeMemory(word);
+  if (!value)
+    return parser.emitError(loc)
+           << "expected device, host or disk, got '" << word << "'";
+  memory = MemoryAttr::get(parser.getContext(), *value);
+  return success();
+}
+
+void zero::printMemory(OpAsmPrinter &printer, Operation *, MemoryAttr memory) {
+  printer << stringifyMemory(memory.getValue());
+}
 
 //===----------------------------------------------------------------------===//
 // Syntax: (%p = %a, %g = %b) : (T, T) -> (T) { ... }

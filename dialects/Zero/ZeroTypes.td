@@ -28,7 +28,6 @@ def Zero_Memory : I32Enum<"Memory", "where state at rest lives", [
 def Zero_MemoryAttr : EnumAttr<Zero_Dialect, Zero_Memory, "memory"> {
   let summary = "memory space: device, host or disk";
   let description = "Example: `zero.transfer %g from device to host : (tensor<4xf32>) -> tensor<4xf32>`.";
-  let assemblyFormat = "`` $value";
 }
 
 class Zero_Type<string name, string typeMnemonic> : TypeDef<Zero_Dialect, name> {

@@ -18,6 +18,7 @@ plan.program @ahead ranks(2) {
 plan.program @unordered ranks(2) {
   %dev = plan.arena device bytes(256)
   %a = plan.buffer %dev[0] parameter : memref<4xf32>
+  plan.parameter "w" %a trained : memref<4xf32>
   %b = plan.buffer %dev[64] gathered : memref<8xf32>
   %c = plan.buffer %dev[128] activation : memref<8xf32>
   %e = plan.event
@@ -73,9 +74,11 @@ plan.program @overlap ranks(2) {
 
 plan.program @output_overlap ranks(2) {
   %dev = plan.arena device bytes(256)
-  %a = plan.buffer %dev[0] persistent : memref<8xf32>
+  %a = plan.buffer %dev[0] parameter : memref<8xf32>
+  plan.parameter "w" %a trained : memref<8xf32>
   // expected-error @+1 {{may still be in use; it is first used by the output}}
   %b = plan.buffer %dev[16] input : memref<8xf32>
+  plan.input "y" %b data : memref<8xf32>
   plan.output "y" %b same : memref<8xf32>
 }
 
@@ -92,7 +95,7 @@ plan.program @unawaited ranks(2) {
 // -----
 
 plan.program @over ranks(2) budget(100) {
-  // expected-error @+1 {{takes 256 bytes, which is 156 over the budget of 100}}
+  // expected-error @+1 {{takes 256 bytes of device memory, which is 156 over the budget of 100}}
   %dev = plan.arena device bytes(256)
 }
 
@@ -102,6 +105,7 @@ plan.program @over ranks(2) budget(100) {
 plan.program @order ranks(2) order(1) {
   %dev = plan.arena device bytes(256)
   %a = plan.buffer %dev[0] parameter : memref<8xf32>
+  plan.parameter "w" %a trained : memref<8xf32>
   plan.all_reduce %a -> %a elements [8] chunks [8] : memref<8xf32> -> memref<8xf32>
 }
 

@@ -10,7 +10,7 @@ module attributes {zero.stage = 3 : i64} {
   zero.state @m of @w : !zero.sharded<10xf32, @dp, dim = 0, mem = host> zeros
 
   // Averages, clipped by a norm that was added up over shards; a buffer of the
-  // rank's own; a state in host memory that is moved before it is used.
+  // rank's own; a state in host memory that is moved before and after it is used.
   // CHECK-LABEL: func.func @step
   func.func @step(%x: tensor<10xf32> {zero.input = "x"}, %lr: tensor<f32> {zero.hyper = "lr"}) {
     %sw = zero.read @w : !zero.sharded<10xf32, @dp, dim = 0>
@@ -29,7 +29,8 @@ module attributes {zero.stage = 3 : i64} {
     %l = zero.local %sw on @dp : !zero.sharded<10xf32, @dp, dim = 0> -> tensor<3xf32>
     %wn, %mn = train.sgd %l, %gc, %m, %lr {momentum = 0.9 : f64} : (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<f32>) -> (tensor<3xf32>, tensor<3xf32>)
     zero.assign @w, %wn : tensor<3xf32>
-    zero.assign @m, %mn : tensor<3xf32>
+    %mh = zero.transfer %mn from device to host : (tensor<3xf32>) -> tensor<3xf32>
+    zero.assign @m, %mh : tensor<3xf32>
     zero.assign @mean, %d : tensor<10xf32>
     return
   }

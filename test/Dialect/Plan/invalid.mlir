@@ -352,3 +352,69 @@ plan.program @step ranks(2) micro_batches(4) {
 plan.program @step ranks(2) {
   plan.micro_batch_end
 }
+
+// -----
+
+plan.program @p ranks(1) {
+  // expected-note @+1 {{the first}}
+  %0 = plan.arena host bytes(64)
+  // expected-error @+1 {{is the second in host memory; expects one arena per space}}
+  %1 = plan.arena host bytes(64)
+}
+
+// -----
+
+func.func private @k(%a: memref<4xf32>) attributes {plan.kernel}
+
+plan.program @p ranks(1) {
+  %dev = plan.arena device bytes(64)
+  %host = plan.arena host bytes(64)
+  %disk = plan.arena disk bytes(64)
+  %0 = plan.buffer %dev[0] activation : memref<4xf32>
+  %1 = plan.buffer %host[0] activation : memref<4xf32>
+  %2 = plan.buffer %disk[0] state : memref<4xf32>
+  // expected-error @+1 {{runs on buffers in device memory, but one of type 'memref<4xf32>' is in host memory}}
+  plan.launch @k(%1) writes [0] : memref<4xf32>
+}
+
+// -----
+
+func.func private @k(%a: memref<4xf32>) attributes {plan.kernel}
+
+plan.program @p ranks(1) {
+  %dev = plan.arena device bytes(64)
+  %host = plan.arena host bytes(64)
+  %disk = plan.arena disk bytes(64)
+  %0 = plan.buffer %dev[0] activation : memref<4xf32>
+  %1 = plan.buffer %host[0] activation : memref<4xf32>
+  %2 = plan.buffer %disk[0] state : memref<4xf32>
+  // expected-error @+1 {{runs on buffers in host memory, but one of type 'memref<4xf32>' is in device memory}}
+  plan.launch @k(%1, %0) writes [0] host stream("host") : memref<4xf32>, memref<4xf32>
+}
+
+// -----
+
+plan.program @p ranks(1) {
+  %dev = plan.arena device bytes(64)
+  %host = plan.arena host bytes(64)
+  %disk = plan.arena disk bytes(64)
+  %0 = plan.buffer %dev[0] activation : memref<4xf32>
+  %1 = plan.buffer %host[0] activation : memref<4xf32>
+  %2 = plan.buffer %disk[0] state : memref<4xf32>
+  // expected-error @+1 {{runs on buffers in device memory, but one of type 'memref<4xf32>' is in disk memory}}
+  plan.all_reduce %2 -> %2 elements [4] chunks [4] : memref<4xf32> -> memref<4xf32>
+}
+
+// -----
+
+plan.program @p ranks(1) {
+  %dev = plan.arena device bytes(64)
+  %host = plan.arena host bytes(64)
+  %disk = plan.arena disk bytes(64)
+  %0 = plan.buffer %dev[0] activation : memref<4xf32>
+  %1 = plan.buffer %host[0] activation : memref<4xf32>
+  %2 = plan.buffer %disk[0] state : memref<4xf32>
+  %v = plan.view %2[0] : memref<4xf32> to memref<2x2xf32, strided<[2, 1]>>
+  // expected-error @+1 {{copies from device to disk memory; what is on disk is read into and written from host memory}}
+  plan.copy %0 -> %v : memref<4xf32> -> memref<2x2xf32, strided<[2, 1]>>
+}

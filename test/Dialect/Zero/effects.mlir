@@ -89,3 +89,79 @@ func.func @release_stays() -> tensor<10x4xf32> {
   zero.release %w : tensor<10x4xf32>
   return %y : tensor<10x4xf32>
 }
+
+// Equal transfers are two copies, and equal compute of the host is run twice:
+// each has memory of its own, for a time of its own.
+// CHECK-LABEL: func.func @copies_not_merged
+// CHECK-COUNT-2: zero.transfer
+// CHECK-COUNT-2: zero.on_host
+// CHECK: return
+func.func @copies_not_merged(%g: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = zero.transfer %g from device to host : (tensor<4xf32>) -> tensor<4xf32>
+  %b = zero.transfer %g from device to host : (tensor<4xf32>) -> tensor<4xf32>
+  %c = zero.on_host (%x = %a) : (tensor<4xf32>) -> tensor<4xf32> {
+    %y = arith.negf %x : tensor<4xf32>
+    zero.yield %y : tensor<4xf32>
+  }
+  %d = zero.on_host (%x = %a) : (tensor<4xf32>) -> tensor<4xf32> {
+    %y = arith.negf %x : tensor<4xf32>
+    zero.yield %y : tensor<4xf32>
+  }
+  %e = zero.on_host (%x = %b, %y = %c, %z = %d) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
+    %s = arith.addf %x, %y : tensor<4xf32>
+    %t = arith.addf %s, %z : tensor<4xf32>
+    zero.yield %t : tensor<4xf32>
+  }
+  %f = zero.transfer %e from host to device : (tensor<4xf32>) -> tensor<4xf32>
+  return %f, %g : tensor<4xf32>, tensor<4xf32>
+}
+
+// They stay in their loop, and what the body makes stays in the body.
+// CHECK-LABEL: func.func @copies_not_hoisted
+// CHECK: scf.for
+// CHECK-NEXT: zero.transfer
+// CHECK-NEXT: zero.on_host
+// CHECK-NEXT: arith.constant
+// CHECK-NEXT: arith.addf
+// CHECK-NEXT: zero.yield
+// CHECK-NEXT: }
+// CHECK-NEXT: zero.transfer
+func.func @copies_not_hoisted(%n: index, %g: tensor<4xf32>) -> tensor<4xf32> {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r = scf.for %i = %zero to %n step %one iter_args(%acc = %g) -> tensor<4xf32> {
+    %h = zero.transfer %g from device to host : (tensor<4xf32>) -> tensor<4xf32>
+    %u = zero.on_host (%x = %h) : (tensor<4xf32>) -> tensor<4xf32> {
+      %c = arith.constant dense<1.0> : tensor<4xf32>
+      %y = arith.addf %x, %c : tensor<4xf32>
+      zero.yield %y : tensor<4xf32>
+    }
+    %d = zero.transfer %u from host to device : (tensor<4xf32>) -> tensor<4xf32>
+    %next = arith.addf %acc, %d : tensor<4xf32>
+    scf.yield %next : tensor<4xf32>
+  }
+  return %r : tensor<4xf32>
+}
+
+// As with collectives, what nobody uses is erased unless it is in flight.
+// CHECK-LABEL: func.func @unused_copies
+// CHECK-NEXT: zero.transfer_start
+// CHECK-NEXT: %[[H:.*]] = zero.wait
+// CHECK-NEXT: zero.on_host_start (%{{.*}} = %[[H]])
+// CHECK-NEXT: zero.yield
+// CHECK-NEXT: }
+// CHECK-NEXT: zero.wait
+// CHECK-NEXT: return
+func.func @unused_copies(%g: tensor<4xf32>) {
+  %a = zero.transfer %g from device to host : (tensor<4xf32>) -> tensor<4xf32>
+  %b = zero.on_host (%x = %a) : (tensor<4xf32>) -> tensor<4xf32> {
+    zero.yield %x : tensor<4xf32>
+  }
+  %f = zero.transfer_start %g from device to host : (tensor<4xf32>) -> !zero.future<tensor<4xf32>>
+  %h = zero.wait %f : !zero.future<tensor<4xf32>>
+  %e = zero.on_host_start (%x = %h) : (tensor<4xf32>) -> !zero.future<tensor<4xf32>> {
+    zero.yield %x : tensor<4xf32>
+  }
+  %w = zero.wait %e : !zero.future<tensor<4xf32>>
+  return
+}

@@ -259,6 +259,14 @@ func.func @f(%x: tensor<10xf32>) {
 // -----
 
 func.func @f(%x: tensor<10xf32>) {
+  // expected-error @below {{expected device, host or disk, got 'tape'}}
+  %y = zero.transfer %x from device to tape : (tensor<10xf32>) -> tensor<10xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<10xf32>) {
   // expected-error @below {{has a body whose arguments differ from the operands in number or type}}
   "zero.on_host"(%x) ({
   ^bb0(%a: tensor<9xf32>):

@@ -77,8 +77,8 @@ func.func @memory() {
 }
 
 // A plain tensor keeps its type; state that is not cut has no axes.
-// CHECK-LABEL: func.func @plain
-func.func @plain(%g: tensor<4xbf16>, %s: tensor<f32>,
+// CHECK-LABEL: func.func @plain_tensors
+func.func @plain_tensors(%g: tensor<4xbf16>, %s: tensor<f32>,
                  %m: !zero.sharded<4xf32, @hsdp, axes = [], dim = 0, mem = host>) {
   // CHECK: zero.transfer %{{.*}}, %{{.*}} from device to host : (tensor<4xbf16>, tensor<f32>) -> (tensor<4xbf16>, tensor<f32>)
   %gh, %sh = zero.transfer %g, %s from device to host : (tensor<4xbf16>, tensor<f32>) -> (tensor<4xbf16>, tensor<f32>)
