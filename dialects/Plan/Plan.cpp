@@ -16,6 +16,8 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <map>
+
 using namespace mlir;
 using namespace mlir::plan;
 
@@ -132,6 +134,21 @@ int64_t ProgramOp::getGroupSize(ArrayRef<int64_t> axes) {
   return size;
 }
 
+/// One arena per space: the runtime holds one block of memory of each.
+static LogicalResult verifyArenas(ProgramOp program) {
+  std::map<Space, ArenaOp> arenas;
+  for (auto arena : program.getBody().getOps<ArenaOp>()) {
+    auto [entry, isNew] = arenas.try_emplace(arena.getSpace(), arena);
+    if (!isNew)
+      return arena.emitOpError()
+                 .append("is the second in ", stringifySpace(arena.getSpace()),
+                         " memory; expects one arena per space")
+                 .attachNote(entry->second.getLoc())
+             << "the first";
+  }
+  return success();
+}
+
 LogicalResult ProgramOp::verify() {
   int64_t ranks = getRanks();
   if (ranks < 1)
@@ -152,7 +169,7 @@ LogicalResult ProgramOp::verify() {
                          << ends
                          << " 'plan.micro_batch_end'; expects one of these "
                             "exactly where there are several micro-batches";
-  return success();
+  return verifyArenas(*this);
 }
 
 LogicalResult ArenaOp::verify() {
@@ -164,6 +181,10 @@ LogicalResult ArenaOp::verify() {
 
 int64_t BufferOp::getBytes() {
   return getCapacity().value_or(sizeInBytes(getBuffer().getType()));
+}
+
+Space BufferOp::getSpace() {
+  return getArena().getDefiningOp<ArenaOp>().getSpace();
 }
 
 LogicalResult BufferOp::verify() {
@@ -354,11 +375,41 @@ static SmallVector<Value> writtenBuffers(OpTy op) {
   return written;
 }
 
-LogicalResult LaunchOp::verify() { return verifyWrites(*this); }
+/// Where `value` lies; nothing where it is no buffer of an arena.
+static std::optional<Space> spaceOf(Value value) {
+  while (auto view = value.getDefiningOp<ViewOp>())
+    value = view.getSource();
+  auto buffer = value.getDefiningOp<BufferOp>();
+  auto arena = buffer ? buffer.getArena().getDefiningOp<ArenaOp>() : ArenaOp();
+  return arena ? std::optional(arena.getSpace()) : std::nullopt;
+}
+
+/// Checks that the processor or network that runs `op` reaches its buffers.
+static LogicalResult verifySpace(CommandOpInterface op, Space expected) {
+  SmallVector<Value> buffers = op.getReadBuffers();
+  llvm::append_range(buffers, op.getWrittenBuffers());
+  for (Value buffer : buffers)
+    if (std::optional<Space> space = spaceOf(buffer);
+        space && *space != expected)
+      return op->emitOpError()
+             << "runs on buffers in " << stringifySpace(expected)
+             << " memory, but one of type " << buffer.getType() << " is in "
+             << stringifySpace(*space) << " memory";
+  return success();
+}
+
+template <typename OpTy>
+static LogicalResult verifyCall(OpTy op, Space space) {
+  return failure(failed(verifyWrites(op)) || failed(verifySpace(op, space)));
+}
+
+LogicalResult LaunchOp::verify() {
+  return verifyCall(*this, getHost() ? Space::Host : Space::Device);
+}
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success(lookupKernel(*this, getCalleeAttr(), symbols) != nullptr);
 }
-LogicalResult CallOp::verify() { return verifyWrites(*this); }
+LogicalResult CallOp::verify() { return verifyCall(*this, Space::Device); }
 
 template <typename OpTy>
 static LogicalResult verifyCollective(OpTy op) {
@@ -382,7 +433,7 @@ static LogicalResult verifyCollective(OpTy op) {
       return op.emitOpError()
              << "has chunks of " << chunk << " elements, which do not cover "
              << elements << " on " << ranks << " ranks";
-  return success();
+  return verifySpace(op, Space::Device);
 }
 LogicalResult AllGatherOp::verify() { return verifyCollective(*this); }
 LogicalResult ReduceScatterOp::verify() { return verifyCollective(*this); }
@@ -417,5 +468,13 @@ LogicalResult CopyOp::verify() {
   if (source.getElementType() != target.getElementType() ||
       source.getNumElements() != target.getNumElements())
     return emitOpError() << "copies " << source << " to " << target;
+  std::optional<Space> from = spaceOf(getSource()), to = spaceOf(getTarget());
+  bool isPath = from == to ? from != Space::Disk
+                           : from == Space::Host || to == Space::Host;
+  if (from && to && !isPath)
+    return emitOpError() << "copies from " << stringifySpace(*from) << " to "
+                         << stringifySpace(*to)
+                         << " memory; what is on disk is read into and written "
+                            "from host memory";
   return success();
 }

@@ -268,16 +268,51 @@ LogicalResult PlanChecker::checkOverlaps(plan::ArenaOp arena,
 LogicalResult PlanChecker::checkMemory() {
   std::vector<PlanLifetime> lifetimes = computeLifetimes(program, order);
   for (auto arena : program.getBody().getOps<plan::ArenaOp>()) {
-    std::optional<int64_t> budget = program.getBudget(),
-                           bytes = arena.getBytes();
-    if (budget && bytes && arena.getSpace() == plan::Space::Device &&
-        *bytes > *budget)
+    bool isDevice = arena.getSpace() == plan::Space::Device;
+    std::optional<int64_t> budget =
+        isDevice ? program.getBudget() : arena.getBudget();
+    std::optional<int64_t> bytes = arena.getBytes();
+    if (budget && bytes && *bytes > *budget)
       return arena.emitOpError()
-             << "takes " << *bytes << " bytes, which is " << *bytes - *budget
-             << " over the budget of " << *budget;
+             << "takes " << *bytes << " bytes of "
+             << stringifySpace(arena.getSpace()) << " memory, which is "
+             << *bytes - *budget << " over the budget of " << *budget;
     if (failed(checkOverlaps(arena, lifetimes)))
       return failure();
   }
+  return success();
+}
+
+/// Disks are read and written past the system's cache, in whole blocks.
+static LogicalResult checkBlocks(plan::CopyOp copy) {
+  plan::BufferOp buffers[] = {getUnderlyingBuffer(copy.getSource()),
+                              getUnderlyingBuffer(copy.getTarget())};
+  if (llvm::none_of(buffers, [](plan::BufferOp buffer) {
+        return buffer.getSpace() == plan::Space::Disk;
+      }))
+    return success();
+  for (plan::BufferOp buffer : buffers) {
+    int64_t offset = buffer.getOffset().value_or(0);
+    if (offset % plan::kDiskBlockBytes == 0 &&
+        buffer.getBytes() % plan::kDiskBlockBytes == 0)
+      continue;
+    return copy.emitOpError()
+           << "moves bytes [" << offset << ", " << offset + buffer.getBytes()
+           << ") of " << stringifySpace(buffer.getSpace())
+           << " memory between host and disk; expects multiples of "
+           << plan::kDiskBlockBytes;
+  }
+  return success();
+}
+
+static LogicalResult checkDisk(plan::ProgramOp program) {
+  for (auto copy : program.getBody().getOps<plan::CopyOp>())
+    if (failed(checkBlocks(copy)))
+      return failure();
+  for (auto fill : program.getBody().getOps<plan::FillOp>())
+    if (getUnderlyingBuffer(fill.getTarget()).getSpace() == plan::Space::Disk)
+      return fill.emitOpError(
+          "fills a buffer on disk, which only copies reach");
   return success();
 }
 
@@ -287,5 +322,6 @@ LogicalResult mlir::zero::verifyPlan(plan::ProgramOp program) {
   PlanChecker checker(program);
   return failure(failed(checker.checkPlacement()) ||
                  failed(checker.checkUses()) || failed(checker.checkMemory()) ||
+                 failed(checkDisk(program)) ||
                  failed(checker.checkFingerprint()));
 }
