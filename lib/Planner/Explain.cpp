@@ -80,6 +80,33 @@ static std::string explainGather(const StepPlanner &planner,
   return text + ".";
 }
 
+/// "Offloading m, v of layers 8-31 saves 9.1 GiB, costs 3 % of the step."
+static std::string explainOffload(const StepPlanner &planner,
+                                  const StepConfig &config,
+                                  const StepEstimate &estimate) {
+  StepConfig none = config;
+  none.offload = {};
+  double without = planner.time(none).step;
+  const TimeParts &time = estimate.time;
+  int64_t saved =
+      planner.memory(none).total() - estimate.memory.total();
+  double percent = 100 * (time.step / without - 1);
+  std::string cost =
+      percent < 0.05 ? "nothing" : formatv("{0:f1} % of the step", percent).str();
+  std::string text =
+      formatv("Offloading {0} saves {1}, costs {2}: {3} of host memory, copies "
+              "stall it for {4}; links are busy for {5} down and {6} up, the "
+              "host for {7}",
+              describeOffload(planner, config), formatBytes(saved), cost,
+              formatBytes(estimate.memory.host),
+              formatSeconds(time.exposedOffload), formatSeconds(time.toHost),
+              formatSeconds(time.toDevice), formatSeconds(time.host));
+  if (time.diskRead + time.diskWrite > 0)
+    text += formatv(", the disk for {0} and {1}", formatSeconds(time.diskRead),
+                    formatSeconds(time.diskWrite));
+  return text + ".";
+}
+
 std::vector<std::string> mlir::zero::explainStep(const StepPlanner &planner,
                                                  const StepConfig &config,
                                                  const StepEstimate &estimate,
@@ -114,6 +141,8 @@ std::vector<std::string> mlir::zero::explainStep(const StepPlanner &planner,
     notes.push_back(formatv(
         "Collectives beside compute slow it down by {0} ({1}).",
         formatSeconds(time.slowdown), percent(time.slowdown, time.step)));
+  if (config.offload.any())
+    notes.push_back(explainOffload(planner, config, estimate));
   int64_t total = estimate.memory.total();
   notes.push_back(formatv("Memory: {0} of {1} ({2}); {3}.", formatBytes(total),
                           formatBytes(memoryBytes), percent(total, memoryBytes),
@@ -150,6 +179,14 @@ std::vector<std::string> mlir::zero::waysToFit(const StepPlanner &planner,
     other.batch = batch;
     if (offer(other, "a micro-batch of " + Twine(batch)))
       break;
+  }
+  if (!config.offload.any()) {
+    StepConfig other = config;
+    other.offload.optimizer.layers = -1;
+    if (!offer(other, "optimizer state in host memory (--offload)")) {
+      other.offload.parameters.layers = -1;
+      offer(other, "optimizer state and parameters in host memory (--offload)");
+    }
   }
   if (config.replicas > 1) {
     StepConfig other = config;

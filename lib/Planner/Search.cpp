@@ -149,12 +149,21 @@ SearchResult mlir::zero::searchPlans(const StepPlanner &planner,
     ++result.tried;
     StepConfig config = tried;
     config.keepLayers = 0;
+    if (space.offload) {
+      // With larger buckets or more gathers ahead even more would have to go.
+      bool plain = config.bucketLayers == 1 && config.prefetch == 1;
+      config.offload = {};
+      if (plain && !space.fits(planner.memory(config)))
+        config.offload =
+            chooseOffload(planner, config, space, /*coarse=*/true)
+                .value_or(StepOffload());
+    }
     MemoryParts memory = planner.memory(config);
     if (result.tried == 1 || memory.total() < result.smallestMemory.total()) {
       result.smallest = config;
       result.smallestMemory = memory;
     }
-    if (memory.total() > space.memoryBytes)
+    if (!space.fits(memory))
       return;
     ++result.timed;
     config.keepLayers = layersToKeep(planner, config, space.memoryBytes);

@@ -12,25 +12,22 @@
 
 #include "Compile.h"
 
+#include "Budget.h"
 #include "dialects/Plan/Plan.h"
 #include "dialects/Zero/Zero.h"
 #include "zero/Cost/CostModel.h"
 #include "zero/InitAll.h"
 #include "zero/Lowering/Kernels.h"
 #include "zero/Lowering/Plan.h"
-#include "zero/Lowering/PlanTimeline.h"
-#include "zero/Pipelines.h"
-#include "zero/Schedule/RematModule.h"
+#include "zero/Schedule/OffloadChoice.h"
+#include "zero/Transforms/Offload.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
-#include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
-
-#include <limits>
 
 using namespace mlir;
 using namespace zero_tools;
@@ -86,68 +83,6 @@ static LogicalResult setMicroBatches(ModuleOp module, int64_t microBatches) {
                             << " micro-batches, asked for " << microBatches;
 }
 
-/// Ranks of a module that says nothing: one, or those of its grid.
-static int64_t defaultRanks(ModuleOp module) {
-  return module.getOps<shard::GridOp>().empty() ? 1 : zero::kUnsetRanks;
-}
-
-/// What the ZeRO passes are asked for; `memory` in bytes, negative for no
-/// limit.
-static FailureOr<zero::ZeroOptions>
-zeroOptions(ModuleOp module, const CompileOptions &options, int64_t memory) {
-  std::string name = options.schedule.value_or("joint");
-  std::optional<zero::ScheduleMode> mode = zero::parseScheduleMode(name);
-  if (!mode)
-    return module.emitError()
-           << "unknown schedule '" << name
-           << "', expected none, prefetch, keep, reorder, bucket or joint";
-  zero::ZeroOptions result;
-  zero::setScheduleMode(result, *mode);
-  result.stage = options.stage.value_or(0);
-  result.shardAxes =
-      options.shardAll ? zero::ShardAxes::All : zero::ShardAxes::Inner;
-  result.grid.assign(options.grid.begin(), options.grid.end());
-  result.ranks = !options.grid.empty()
-                     ? zero::kUnsetRanks
-                     : options.ranks.value_or(defaultRanks(module));
-  result.memoryBytes = memory < 0 ? zero::kUnsetMemory : memory;
-  result.machine = options.machine;
-  return result;
-}
-
-/// For a module that is partitioned already.
-static zero::ZeroSchedulePassOptions
-scheduleOnly(const zero::ZeroOptions &options) {
-  zero::ZeroSchedulePassOptions result;
-  result.memory = options.memoryBytes;
-  result.machine = options.machine;
-  result.prefetch = options.prefetch;
-  result.keepGathered = options.keepGathered;
-  result.reorder = options.reorder;
-  result.bucket = options.bucket;
-  return result;
-}
-
-/// From a step to an allocated program, in place.
-static LogicalResult runPhases(ModuleOp module, const CompileOptions &options,
-                               int64_t memory) {
-  FailureOr<zero::ZeroOptions> zeroPasses =
-      zeroOptions(module, options, memory);
-  if (failed(zeroPasses))
-    return failure();
-  PassManager passes(module.getContext());
-  if (!module->hasAttr("zero.stage")) {
-    zero::buildZeroPipeline(passes, *zeroPasses);
-  } else {
-    if (options.schedule && zeroPasses->schedule)
-      passes.addPass(zero::createZeroSchedulePass(scheduleOnly(*zeroPasses)));
-    // Somebody else's partition, or one that was edited: checked as ours is.
-    passes.addPass(zero::createZeroVerifyPass());
-  }
-  zero::buildPlanPipeline(passes);
-  return passes.run(module);
-}
-
 static FailureOr<zero::KernelTarget> kernelTarget(ModuleOp module,
                                                   StringRef target) {
   if (target == "host")
@@ -166,135 +101,6 @@ static FailureOr<zero::Machine> machineOf(ModuleOp module, StringRef name) {
   return module.emitError() << llvm::toString(machine.takeError());
 }
 
-//===----------------------------------------------------------------------===//
-// Budget
-//===----------------------------------------------------------------------===//
-
-/// The device arena of a planned module.
-static plan::ArenaOp deviceArena(ModuleOp module) {
-  for (auto program : module.getOps<plan::ProgramOp>())
-    for (auto arena : program.getBody().getOps<plan::ArenaOp>())
-      if (arena.getSpace() == plan::Space::Device)
-        return arena;
-  return {};
-}
-
-/// Plans with a schedule for `asked` bytes. Is no error if there is none; says
-/// nothing at all if `quiet`.
-static OwningOpRef<ModuleOp> attempt(ModuleOp module,
-                                     const CompileOptions &options,
-                                     int64_t asked, bool quiet) {
-  OwningOpRef<ModuleOp> planned(module.clone());
-  ScopedDiagnosticHandler swallow(
-      module.getContext(), [&](Diagnostic &diagnostic) {
-        return success(quiet ||
-                       diagnostic.getSeverity() == DiagnosticSeverity::Error);
-      });
-  if (failed(runPhases(*planned, options, asked)))
-    return {};
-  return planned;
-}
-
-/// Seconds of a planned module's step.
-static double plannedSeconds(ModuleOp module, const zero::CostModel &cost) {
-  for (auto program : module.getOps<plan::ProgramOp>())
-    return zero::predictTimeline(program, cost).stepSeconds;
-  return 0;
-}
-
-/// Seconds that the compute of a planned module takes: no schedule of it is
-/// faster.
-static double computeSeconds(ModuleOp module, const zero::CostModel &cost) {
-  double seconds = 0;
-  for (auto program : module.getOps<plan::ProgramOp>())
-    for (const auto &span : zero::predictTimeline(program, cost).spans)
-      if (span.rank == 0 && span.kind == zero::TaskKind::Compute)
-        seconds += span.end - span.start;
-  return seconds;
-}
-
-namespace {
-/// Of all plans that fit, the fastest. Which are tried does not depend on the
-/// budget but for where the trials begin: a larger budget tries all that a
-/// smaller one does, so more memory never means a slower plan.
-class BudgetSearch {
-public:
-  BudgetSearch(const CompileOptions &options, int64_t budget,
-               const zero::CostModel &cost)
-      : options(options), budget(budget), cost(cost) {}
-
-  void tryAll(ModuleOp module);
-  FailureOr<OwningOpRef<ModuleOp>> take(ModuleOp module);
-
-private:
-  void note(OwningOpRef<ModuleOp> planned);
-
-  const CompileOptions &options;
-  int64_t budget;
-  const zero::CostModel &cost;
-  OwningOpRef<ModuleOp> best, smallest;
-  double bestSeconds = 0;
-  int64_t least = std::numeric_limits<int64_t>::max();
-  bool first = true;
-};
-} // namespace
-
-void BudgetSearch::note(OwningOpRef<ModuleOp> planned) {
-  int64_t height = deviceArena(*planned).getBytes().value_or(0);
-  if (height <= budget) {
-    double seconds = plannedSeconds(*planned, cost);
-    if (!best || seconds < bestSeconds) {
-      bestSeconds = seconds;
-      best = std::move(planned);
-    }
-  } else if (height < least) {
-    least = height;
-    smallest = std::move(planned);
-  }
-}
-
-/// All schedules of one module: from the fastest that the scheduler estimates
-/// not far above the budget (an estimate may be above the arena's size as well
-/// as below it) to the one of least memory.
-void BudgetSearch::tryAll(ModuleOp module) {
-  constexpr int64_t slack = 64 << 10;
-  constexpr int64_t most = std::numeric_limits<int64_t>::max() / 2;
-  int64_t asked = std::min(budget, most) + std::max(budget / 8, slack);
-  while (asked > 0) {
-    OwningOpRef<ModuleOp> planned = attempt(module, options, asked, !first);
-    if (!planned)
-      return;
-    first = false;
-    auto peak = (*planned)->getAttrOfType<IntegerAttr>(zero::kPlannedPeakAttr);
-    bool tooSlow = best && computeSeconds(*planned, cost) >= bestSeconds;
-    if (!tooSlow)
-      note(std::move(planned));
-    if (tooSlow || !peak)
-      return;
-    asked = std::min(asked, peak.getInt()) - 1;
-  }
-}
-
-/// The fastest plan, or an error that says what is missing for `module`.
-FailureOr<OwningOpRef<ModuleOp>> BudgetSearch::take(ModuleOp module) {
-  if (best)
-    return std::move(best);
-  if (!smallest) { // for its error
-    (void)runPhases(module, options, budget);
-    return failure();
-  }
-  auto program = *smallest->getOps<plan::ProgramOp>().begin();
-  InFlightDiagnostic diag = module.emitError()
-                            << zero::describeMissingMemory(program, budget);
-  if (options.remat.empty() || options.remat == "none")
-    diag << ", recomputation (--remat auto)";
-  return diag;
-}
-
-//===----------------------------------------------------------------------===//
-// Recomputation
-//===----------------------------------------------------------------------===//
-
 /// Fails where `remat` is no name, or too late.
 static LogicalResult checkRemat(ModuleOp module,
                                 const CompileOptions &options) {
@@ -306,74 +112,22 @@ static LogicalResult checkRemat(ModuleOp module,
   return success();
 }
 
-/// The levels to try: none, the selective one, the last, and between them one
-/// for each eighth of the memory that can be saved.
-static SmallVector<const zero::RematLevel *>
-levelsToTry(const zero::RematLevels &all) {
-  constexpr int64_t parts = 8;
-  SmallVector<const zero::RematLevel *> levels;
-  int64_t part =
-      (all.levels.front().peakBytes - all.levels.back().peakBytes) / parts;
-  for (auto [number, level] : llvm::enumerate(all.levels))
-    if (levels.empty() || number == all.selective ||
-        number + 1 == all.levels.size() ||
-        level.peakBytes <= levels.back()->peakBytes - part)
-      levels.push_back(&level);
-  return levels;
-}
-
-/// Plans with recomputation as `options.remat` says. A budget below 0 is none.
-static FailureOr<OwningOpRef<ModuleOp>>
-planWithRemat(ModuleOp module, const CompileOptions &options, int64_t budget,
-              const zero::CostModel &cost) {
-  FailureOr<zero::ZeroOptions> zeroPasses =
-      zeroOptions(module, options, budget);
-  if (failed(zeroPasses))
-    return failure();
-  PassManager passes(module.getContext());
-  zero::buildZeroPreparation(passes, *zeroPasses);
-  if (failed(passes.run(module)))
-    return failure();
-  int64_t stage = zeroPasses->stage;
-  FailureOr<zero::RematLevels> all = zero::findRematLevels(module, cost, stage);
-  if (failed(all))
-    return failure();
-  SmallVector<const zero::RematLevel *> levels = {&all->perLayer};
-  if (options.remat == "selective")
-    levels = {&all->levels[all->selective]};
-  else if (options.remat == "auto")
-    levels = levelsToTry(*all);
-  if (budget < 0) // then nothing is worth computing again, unless asked for
-    levels.truncate(1);
-  BudgetSearch search(options, budget, cost);
-  OwningOpRef<ModuleOp> variant;
-  for (const zero::RematLevel *level : levels) {
-    variant = module.clone();
-    if (failed(zero::applyRematLevel(*variant, *level, cost, stage)))
-      return failure();
-    if (budget < 0)
-      break;
-    search.tryAll(*variant);
+/// Fails where a rule cannot be read, or "auto" or "none" is not alone.
+static LogicalResult checkOffload(ModuleOp module,
+                                  const CompileOptions &options) {
+  for (const std::string &text : options.offload) {
+    std::string wrong;
+    if (text == "auto" || text == "none") {
+      if (options.offload.size() > 1)
+        return module.emitError()
+               << "offload '" << text
+               << "' stands alone, but there are other rules: '"
+               << llvm::join(options.offload, "', '") << "'";
+    } else if (failed(zero::parseOffloadRule(text, wrong))) {
+      return module.emitError() << "offload rule '" << text << "': " << wrong;
+    }
   }
-  if (budget >= 0)
-    return search.take(*variant);
-  if (failed(runPhases(*variant, options, budget)))
-    return failure();
-  return variant;
-}
-
-/// Plans without choosing what is computed again.
-static FailureOr<OwningOpRef<ModuleOp>>
-planAsItIs(ModuleOp module, const CompileOptions &options, int64_t budget,
-           const zero::CostModel &cost) {
-  if (budget >= 0) {
-    BudgetSearch search(options, budget, cost);
-    search.tryAll(module);
-    return search.take(module);
-  }
-  if (failed(runPhases(module, options, budget)))
-    return failure();
-  return OwningOpRef<ModuleOp>(module.clone());
+  return success();
 }
 
 FailureOr<OwningOpRef<ModuleOp>>
@@ -381,33 +135,42 @@ zero_tools::compileWithinBudget(ModuleOp module,
                                 const CompileOptions &options) {
   FailureOr<zero::Machine> machine = machineOf(module, options.machine);
   if (failed(machine) || failed(checkPartition(module, options)) ||
-      failed(checkRemat(module, options)))
+      failed(checkRemat(module, options)) ||
+      failed(checkOffload(module, options)))
     return failure();
-  int64_t budget = -1;
+  Budgets budgets;
   if (options.memoryBytes)
-    budget = *options.memoryBytes;
+    budgets.device = *options.memoryBytes;
   else if (!options.machine.empty())
-    budget = machine->memoryBytes - machine->reservedBytes;
+    budgets.device = machine->memoryBytes - machine->reservedBytes;
+  if (options.hostMemoryBytes)
+    budgets.host = *options.hostMemoryBytes;
+  else if (!options.machine.empty() && machine->hostMemoryBytes > 0)
+    budgets.host = machine->hostMemoryOfRank();
   if (options.trainStep &&
       failed(train::buildTrainStep(module, *options.trainStep)))
     return failure();
   if (options.microBatches &&
       failed(setMicroBatches(module, *options.microBatches)))
     return failure();
-  bool recompute = !options.remat.empty() && options.remat != "none";
   zero::CostModel cost(*machine);
   FailureOr<OwningOpRef<ModuleOp>> planned =
-      recompute ? planWithRemat(module, options, budget, cost)
-                : planAsItIs(module, options, budget, cost);
-  if (succeeded(planned) && budget >= 0)
+      planWithin(module, options, budgets, cost);
+  if (succeeded(planned) && budgets.device >= 0)
     for (auto program : (*planned)->getOps<plan::ProgramOp>())
-      program.setBudget(budget);
+      program.setBudget(budgets.device);
   return planned;
+}
+
+std::string zero_tools::getOffloadChoice(ModuleOp planned) {
+  auto said = planned->getAttrOfType<StringAttr>(zero::kOffloadChoiceAttr);
+  return said ? said.str() : "";
 }
 
 LogicalResult zero_tools::compileToZplan(ModuleOp module,
                                          const CompileOptions &options,
-                                         std::string &bytes) {
+                                         std::string &bytes,
+                                         std::string *offloadChoice) {
   FailureOr<zero::KernelTarget> target = kernelTarget(module, options.target);
   if (failed(target))
     return failure();
@@ -418,6 +181,8 @@ LogicalResult zero_tools::compileToZplan(ModuleOp module,
   FailureOr<zero::Machine> machine = machineOf(module, options.machine);
   if (failed(machine))
     return failure();
+  if (offloadChoice)
+    *offloadChoice = getOffloadChoice(**planned);
   zero::CostModel cost(std::move(*machine));
   return zero::writeZplan(**planned, *target, bytes, &cost);
 }

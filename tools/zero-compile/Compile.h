@@ -73,17 +73,22 @@ mlir::OwningOpRef<mlir::ModuleOp> parseModule(const std::string &path,
 /// The plan of `module`, which is consumed: a module with one `plan.program`
 /// and its kernels. Its device arena is within the budget: since the schedule
 /// counts bytes without the gaps between buffers, it is made again for less
-/// until its arena fits; with `remat` "auto" from each of several levels of
-/// recomputation. A larger budget never gives a slower plan. On failure
+/// until its arena fits; with `remat` and `offload` "auto" from each of several
+/// levels of recomputation and of what is offloaded. A larger budget never gives a slower plan. On failure
 /// an error has been emitted, which says how many bytes are missing.
 mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 compileWithinBudget(mlir::ModuleOp module, const CompileOptions &options);
 
 /// Compiles `module`, which is consumed, to the bytes of a .zplan. On failure
-/// an error has been emitted.
+/// an error has been emitted. `offloadChoice`: what `offload` "auto" chose, as
+/// a sentence; empty without it.
 mlir::LogicalResult compileToZplan(mlir::ModuleOp module,
                                    const CompileOptions &options,
-                                   std::string &bytes);
+                                   std::string &bytes,
+                                   std::string *offloadChoice = nullptr);
+
+/// The sentence of what `offload` "auto" chose for a planned module.
+std::string getOffloadChoice(mlir::ModuleOp planned);
 
 /// While it lives, keeps the first error as one line, `FILE:LINE: MESSAGE` or
 /// `FILE: node 'NAME': MESSAGE`, and prints warnings as `TOOL: warning: ...`.

@@ -33,7 +33,7 @@ commands, arena sizes and machine code, for zero-run.
 namespace {
 struct Arguments {
   std::string input, output, emit = "zplan", grid, shard = "inner", memory,
-                             schedule;
+                             schedule, hostMemory, offloadPath;
   CompileOptions compile;
 };
 } // namespace
@@ -55,6 +55,18 @@ static std::vector<int64_t> parseGrid(const std::string &text) {
   return grid;
 }
 
+/// "24GiB" in bytes; nothing for an empty text.
+static std::optional<int64_t> parseSize(const std::string &flag,
+                                        const std::string &text) {
+  if (text.empty())
+    return std::nullopt;
+  std::optional<int64_t> bytes = mlir::zero::parseByteSize(text);
+  if (!bytes || *bytes < 1)
+    throw FlagError(flag + " '" + text +
+                    "': expected a size like 24GiB or 1048576");
+  return bytes;
+}
+
 /// The flags whose text has a form of its own.
 static void readPlanFlags(Arguments &arguments) {
   CompileOptions &compile = arguments.compile;
@@ -67,12 +79,9 @@ static void readPlanFlags(Arguments &arguments) {
     throw FlagError("--zero-shard '" + arguments.shard +
                     "': expected inner or all");
   compile.shardAll = arguments.shard == "all";
-  if (!arguments.memory.empty()) {
-    compile.memoryBytes = mlir::zero::parseByteSize(arguments.memory);
-    if (!compile.memoryBytes || *compile.memoryBytes < 1)
-      throw FlagError("--memory '" + arguments.memory +
-                      "': expected a size like 24GiB or 1048576");
-  }
+  compile.memoryBytes = parseSize("--memory", arguments.memory);
+  compile.hostMemoryBytes = parseSize("--host-memory", arguments.hostMemory);
+  compile.offloadToDisk = !arguments.offloadPath.empty();
   if (!arguments.schedule.empty())
     compile.schedule = arguments.schedule;
 }
@@ -106,6 +115,16 @@ static std::optional<Arguments> parse(int argc, char **argv) {
   flags.text("--remat", &arguments.compile.remat, "WHAT",
              "what the backward pass computes again: none (default), "
              "selective, full (whole layers), or auto: what --memory needs");
+  flags.list("--offload", &arguments.compile.offload, "RULE",
+             "what lives outside device memory: KIND[@GLOB]=device|host|disk"
+             "[:RATIO], KIND one of optimizer, gradients, parameters, "
+             "activations; or auto: what --memory needs; or none (default)");
+  flags.text("--host-memory", &arguments.hostMemory, "SIZE",
+             "host memory of a rank that the plan keeps to (default what "
+             "--machine has, no limit without it)");
+  flags.text("--offload-path", &arguments.offloadPath, "DIR",
+             "there will be a folder for a disk arena: --offload auto may use "
+             "it");
   flags.text("--emit", &arguments.emit, "FORM",
              "zplan (default) or plan: the program as MLIR");
   flags.text("--target", &arguments.compile.target, "TARGET",
@@ -151,14 +170,21 @@ static void moveWeightPaths(mlir::ModuleOp module, const Arguments &arguments) {
 /// The bytes of the output file.
 static llvm::LogicalResult
 compile(mlir::ModuleOp module, const Arguments &arguments, std::string &bytes) {
-  if (arguments.emit == "zplan")
-    return compileToZplan(module, arguments.compile, bytes);
-  auto planned = compileWithinBudget(module, arguments.compile);
-  if (failed(planned))
-    return llvm::failure();
-  llvm::raw_string_ostream os(bytes);
-  (*planned)->print(os);
-  os << "\n";
+  std::string choice;
+  if (arguments.emit == "zplan") {
+    if (failed(compileToZplan(module, arguments.compile, bytes, &choice)))
+      return llvm::failure();
+  } else {
+    auto planned = compileWithinBudget(module, arguments.compile);
+    if (failed(planned))
+      return llvm::failure();
+    choice = getOffloadChoice(**planned);
+    llvm::raw_string_ostream os(bytes);
+    (*planned)->print(os);
+    os << "\n";
+  }
+  if (!choice.empty())
+    llvm::errs() << "zero-compile: note: " << choice << "\n";
   return llvm::success();
 }
 

@@ -217,8 +217,11 @@ int mlir::zero::runCalibrate(int64_t ranks, StringRef output) {
   Machine machine = cantFail(loadMachine("this-cpu"));
   machine.ranksPerNode = ranks;
   int64_t memory = int64_t(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  machine.memoryBytes = machine.hostMemoryBytes = memory / ranks;
+  machine.memoryBytes = memory / ranks;
+  machine.hostMemoryBytes = memory; // of all ranks
   fitMachine(machine, *probes);
+  // The device is the host: its part is not another one.
+  machine.hostBandwidth = machine.memoryBandwidth;
   printFit(machine, *probes);
   file.os() << printMachine(machine) << "\n";
   file.os().flush();

@@ -79,14 +79,34 @@ static Expected<ModelShape> parseShape(StringRef text) {
 }
 
 static PlanRow makeRow(const StepPlanner &planner, StepConfig config,
-                       int64_t memoryBytes) {
+                       const SearchSpace &space) {
   PlanRow row;
   row.config = config;
   row.estimate = planner.estimate(config);
-  row.fits = row.estimate.memory.total() <= memoryBytes;
-  row.notes = row.fits ? explainStep(planner, config, row.estimate, memoryBytes)
-                       : waysToFit(planner, config, memoryBytes);
+  row.fits = space.fits(row.estimate.memory);
+  row.notes = row.fits
+                  ? explainStep(planner, config, row.estimate, space.memoryBytes)
+                  : waysToFit(planner, config, space.memoryBytes);
   return row;
+}
+
+/// Rules for whole kinds as shares of a model's layers.
+static StepOffload readOffload(ArrayRef<OffloadRule> rules, int64_t layers) {
+  StepOffload offload;
+  for (const OffloadRule &rule : rules) {
+    OffloadShare *share = rule.kind == OffloadKind::Optimizer
+                              ? &offload.optimizer
+                          : rule.kind == OffloadKind::Gradients
+                              ? &offload.gradients
+                          : rule.kind == OffloadKind::Parameters
+                              ? &offload.parameters
+                              : &offload.activations;
+    share->disk = rule.memory == Memory::Disk;
+    share->layers = rule.memory == Memory::Device ? 0
+                    : rule.ratio >= 1             ? -1
+                                      : static_cast<int64_t>(rule.ratio * layers);
+  }
+  return offload;
 }
 
 /// A row for each stage, or for the one that was asked for.
@@ -102,7 +122,11 @@ static void planStages(const ModelQuestion &question, PlanAnswer &answer) {
     config.recompute = question.space.recompute.value_or(Recompute::None);
     if (stage != 3)
       config.keepLayers = 0;
-    answer.rows.push_back(makeRow(planner, config, answer.memoryBytes));
+    if (question.space.offload)
+      config.offload =
+          chooseOffload(planner, config, question.space, /*coarse=*/false)
+              .value_or(StepOffload());
+    answer.rows.push_back(makeRow(planner, config, question.space));
     const PlanRow &row = answer.rows.back();
     if (row.fits &&
         (answer.best < 0 ||
@@ -128,14 +152,13 @@ static void planBest(const ModelQuestion &question, PlanAnswer &answer) {
   for (const RankedPlan &plan : found.plans) {
     if (answer.rows.size() == question.rows)
       break;
-    answer.rows.push_back(
-        makeRow(*answer.planner, plan.config, answer.memoryBytes));
+    answer.rows.push_back(makeRow(*answer.planner, plan.config, question.space));
   }
   answer.best = answer.rows.empty() ? -1 : 0;
   // Nothing fits: show the smallest, and by how much it is too large.
   if (answer.rows.empty() && found.tried > 0)
     answer.rows.push_back(
-        makeRow(*answer.planner, found.smallest, answer.memoryBytes));
+        makeRow(*answer.planner, found.smallest, question.space));
 }
 
 /// Writes the timeline of the best plan where it was asked for.
@@ -157,12 +180,13 @@ static Error writePictures(const ModelQuestion &question,
   return writeTimelineFiles(timeline, question.trace, question.report);
 }
 
-static Expected<int> answerQuestion(const ModelQuestion &question) {
-  Expected<ModelShape> shape = question.shape.empty()
-                                   ? findModel(question.model)
-                                   : parseShape(question.shape);
+static Expected<int> answerQuestion(const ModelQuestion &asked) {
+  Expected<ModelShape> shape = asked.shape.empty() ? findModel(asked.model)
+                                                   : parseShape(asked.shape);
   if (!shape)
     return shape.takeError();
+  ModelQuestion question = asked;
+  question.space.base.offload = readOffload(asked.offload, shape->layers);
   StepConfig check = question.space.base;
   check.stage = question.space.stage.value_or(3);
   check.replicas = question.space.replicas.value_or(1);
@@ -191,10 +215,17 @@ static Expected<int> answerQuestion(const ModelQuestion &question) {
   if (answer.best >= 0)
     return 0;
   const PlanRow &row = answer.rows.back();
+  int64_t over = row.estimate.memory.total() - answer.memoryBytes;
+  if (over <= 0)
+    return failure(formatv(
+        "no plan fits: {0} of host memory are needed, {1} more than the {2} of "
+        "a rank; an --offload-path, more ranks or a smaller model would help",
+        formatBytes(row.estimate.memory.host),
+        formatBytes(row.estimate.memory.host - question.space.hostBytes),
+        formatBytes(question.space.hostBytes)));
   return failure(
       formatv("no plan fits into {0}: {1} are missing{2}{3}",
-              formatBytes(answer.memoryBytes),
-              formatBytes(row.estimate.memory.total() - answer.memoryBytes),
+              formatBytes(answer.memoryBytes), formatBytes(over),
               row.notes.empty() ? "; more ranks or a smaller model would help"
                                 : "; would fit: ",
               join(row.notes, "; ")));

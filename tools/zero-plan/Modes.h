@@ -15,6 +15,7 @@
 
 #include "zero/Config/DeepSpeed.h"
 #include "zero/Planner/Search.h"
+#include "zero/Transforms/Offload.h"
 
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
@@ -32,7 +33,8 @@ struct ModelQuestion {
   Machine machine;
   const Software *software = nullptr;
   SearchSpace space;
-  bool search = false; ///< --auto
+  std::vector<OffloadRule> offload; ///< for whole kinds, with ratios
+  bool search = false;              ///< --auto
   size_t rows = 5;     ///< plans that --auto shows
   bool json = false, stats = false;
   std::string report, trace; ///< files, empty: none
@@ -53,6 +55,9 @@ struct PlanQuestion {
   std::optional<int64_t> memoryBytes; ///< absent: the machine's
   /// What the backward pass computes again: none, selective, full or auto.
   std::string recompute;
+  std::vector<std::string> offload; ///< rules, or "auto" or "none"
+  std::optional<int64_t> hostMemoryBytes; ///< absent: the machine's, if named
+  bool disk = false;                      ///< there is one to offload to
   /// Of a config: how the step of an .onnx model is made, and micro-batches.
   RunSettings settings;
   bool json = false;

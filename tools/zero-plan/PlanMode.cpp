@@ -19,6 +19,7 @@
 #include "zero/Config/StepOptions.h"
 #include "zero/Import/Import.h"
 #include "zero/Lowering/PlanTimeline.h"
+#include "zero/Schedule/OffloadChoice.h"
 #include "zero/Transforms/StepUtils.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -49,7 +50,31 @@ struct StagePlan {
   std::string recompute;       ///< what was asked for
   int64_t recomputed = 0;      ///< ops of the forward pass that run twice
   double recomputeSeconds = 0; ///< that this takes
+  std::vector<std::string> offload; ///< what was asked for
+  std::string offloadChoice;        ///< what was chosen, as a sentence
+  std::vector<std::string> offloadRules;
+  int64_t hostBytes = 0, diskBytes = 0; ///< arenas
+  std::map<TaskKind, double> busy;      ///< seconds by kind of task, rank 0
   std::string error;
+
+  bool offloads() const { return hostBytes + diskBytes > 0 || !offload.empty(); }
+  /// Seconds that compute stands still for copies and the host.
+  double offloadStall() const {
+    double seconds = 0;
+    for (const TimelineSpan &span : timeline.spans)
+      if (span.rank == 0 && isOffload(span.kind))
+        seconds += span.exposed;
+    return seconds;
+  }
+  static bool isOffload(TaskKind kind) {
+    return kind == TaskKind::CopyIn || kind == TaskKind::CopyOut ||
+           kind == TaskKind::DiskRead || kind == TaskKind::DiskWrite ||
+           kind == TaskKind::HostCompute;
+  }
+  double busySeconds(TaskKind kind) const {
+    auto found = busy.find(kind);
+    return found == busy.end() ? 0 : found->second;
+  }
 
   /// Bytes by kind when most are alive.
   std::array<int64_t, kNumMemoryKinds> peak() const {
@@ -108,7 +133,13 @@ static void addWork(mlir::plan::ProgramOp program, StagePlan &plan) {
       continue;
     OpWork work = getCommandWork(command);
     plan.flops += work.cls == OpWork::Matmul ? times * work.flops : 0;
-    plan.sentBytes[getCommandKind(command)] += times * getSentBytes(command);
+    int64_t sent = getSentBytes(command);
+    if (auto copy = mlir::dyn_cast<mlir::plan::CopyOp>(op)) {
+      mlir::MemRefType type = copy.getTarget().getType();
+      sent = type.getNumElements() *
+             mlir::plan::elementBytes(type.getElementType());
+    }
+    plan.sentBytes[getCommandKind(command)] += times * sent;
   }
 }
 
@@ -118,6 +149,25 @@ static void addRecomputation(mlir::ModuleOp module, StagePlan &plan) {
   if (auto seconds =
           module->getAttrOfType<mlir::FloatAttr>(kRecomputedSecondsAttr))
     plan.recomputeSeconds = seconds.getValueAsDouble();
+}
+
+/// Where things lie, and how busy that keeps links and host.
+static void addOffload(mlir::plan::ProgramOp program, mlir::ModuleOp module,
+                       StagePlan &plan) {
+  for (auto arena : program.getBody().getOps<mlir::plan::ArenaOp>()) {
+    int64_t bytes = arena.getBytes().value_or(0);
+    if (arena.getSpace() == mlir::plan::Space::Host)
+      plan.hostBytes = bytes;
+    else if (arena.getSpace() == mlir::plan::Space::Disk)
+      plan.diskBytes = bytes;
+  }
+  for (const TimelineSpan &span : plan.timeline.spans)
+    if (span.rank == 0)
+      plan.busy[span.kind] += span.end - span.start;
+  plan.offloadChoice = zero_tools::getOffloadChoice(module);
+  if (auto rules = module->getAttrOfType<mlir::ArrayAttr>(kOffloadRulesAttr))
+    for (auto rule : rules.getAsRange<mlir::StringAttr>())
+      plan.offloadRules.push_back(rule.str());
 }
 
 static StagePlan planStage(const PlanQuestion &question, const CostModel &cost,
@@ -133,6 +183,9 @@ static StagePlan planStage(const PlanQuestion &question, const CostModel &cost,
   compile.machine = question.machine;
   compile.memoryBytes = question.memoryBytes;
   compile.remat = plan.recompute = question.recompute;
+  compile.offload = plan.offload = question.offload;
+  compile.hostMemoryBytes = question.hostMemoryBytes;
+  compile.offloadToDisk = question.disk;
   auto module = load(question, context);
   plan.partitioned = module && (*module)->hasAttr("zero.stage");
   compile.stage = plan.partitioned ? question.stage : stage;
@@ -155,6 +208,7 @@ static StagePlan planStage(const PlanQuestion &question, const CostModel &cost,
         plan.timeline.model = question.file;
         addWork(program, plan);
         addRecomputation(**planned, plan);
+        addOffload(program, **planned, plan);
         if (plan.grid.empty())
           plan.grid = plan.timeline.grid;
         return plan;
@@ -177,6 +231,13 @@ static double utilization(const StagePlan &plan, const Machine &machine) {
              ? 0
              : plan.flops / (plan.timeline.stepSeconds * peak->second);
 }
+
+/// Copies between memory spaces.
+static constexpr std::pair<StringLiteral, TaskKind> kLinks[] = {
+    {"device to host", TaskKind::CopyOut},
+    {"host to device", TaskKind::CopyIn},
+    {"disk to host", TaskKind::DiskRead},
+    {"host to disk", TaskKind::DiskWrite}};
 
 static void printPlans(ArrayRef<StagePlan> plans, int64_t best,
                        const Machine &machine, raw_ostream &os) {
@@ -206,6 +267,14 @@ static void printPlans(ArrayRef<StagePlan> plans, int64_t best,
   line("lower bound", [](const StagePlan &p) {
     return formatv("{0}", p.timeline.lowerBound).str();
   });
+  bool offloads =
+      any_of(plans, [](const StagePlan &p) { return p.offloads(); });
+  if (offloads) {
+    line("host arena",
+         [](const StagePlan &p) { return std::to_string(p.hostBytes); });
+    line("disk arena",
+         [](const StagePlan &p) { return std::to_string(p.diskBytes); });
+  }
   os << "at the peak\n";
   for (size_t kind = 0; kind != kNumMemoryKinds; ++kind)
     line(memoryKindName(static_cast<MemoryKind>(kind)),
@@ -218,6 +287,11 @@ static void printPlans(ArrayRef<StagePlan> plans, int64_t best,
     line(name, [kind = kind](const StagePlan &p) {
       return formatv("{0}", p.sent(kind)).str();
     });
+  if (offloads)
+    for (auto [name, kind] : kLinks)
+      line(name, [kind = kind](const StagePlan &p) {
+        return std::to_string(p.sent(kind));
+      });
   os << "time\n";
   line("step", [](const StagePlan &p) {
     return formatSeconds(p.timeline.stepSeconds);
@@ -225,6 +299,13 @@ static void printPlans(ArrayRef<StagePlan> plans, int64_t best,
   line("exposed", [](const StagePlan &p) {
     return formatSeconds(p.timeline.exposedSeconds);
   });
+  if (offloads) {
+    line("stalls for offload",
+         [](const StagePlan &p) { return formatSeconds(p.offloadStall()); });
+    line("host busy", [](const StagePlan &p) {
+      return formatSeconds(p.busySeconds(TaskKind::HostCompute));
+    });
+  }
   if (any_of(plans, [](const StagePlan &p) { return p.recompute != "none"; })) {
     line("recomputed",
          [](const StagePlan &p) { return formatSeconds(p.recomputeSeconds); });
@@ -248,6 +329,8 @@ static void printPlans(ArrayRef<StagePlan> plans, int64_t best,
   if (best < 0)
     return;
   os << "Fastest that fits: stage " << plans[best].stage << ".\n";
+  if (!plans[best].offloadChoice.empty())
+    os << "  " << plans[best].offloadChoice << '\n';
   for (const std::string &note : plans[best].timeline.notes)
     os << "  " << note << '\n';
 }
@@ -269,14 +352,34 @@ static void writePlan(json::OStream &json, const StagePlan &plan) {
     for (size_t kind = 0; kind != kNumMemoryKinds; ++kind)
       json.attribute(memoryKindName(static_cast<MemoryKind>(kind)), peak[kind]);
   });
+  json.attribute("host_bytes", plan.hostBytes);
+  json.attribute("disk_bytes", plan.diskBytes);
   json.attributeObject("traffic_bytes", [&] {
     json.attribute("all_gather", plan.sent(TaskKind::AllGather));
     json.attribute("reduce_scatter", plan.sent(TaskKind::ReduceScatter));
     json.attribute("all_reduce", plan.sent(TaskKind::AllReduce));
+    json.attribute("to_host", plan.sent(TaskKind::CopyOut));
+    json.attribute("to_device", plan.sent(TaskKind::CopyIn));
+    json.attribute("disk_read", plan.sent(TaskKind::DiskRead));
+    json.attribute("disk_write", plan.sent(TaskKind::DiskWrite));
   });
   json.attributeObject("seconds", [&] {
     json.attribute("step", plan.timeline.stepSeconds);
     json.attribute("exposed", plan.timeline.exposedSeconds);
+    json.attribute("exposed_offload", plan.offloadStall());
+    json.attribute("to_host", plan.busySeconds(TaskKind::CopyOut));
+    json.attribute("to_device", plan.busySeconds(TaskKind::CopyIn));
+    json.attribute("disk_read", plan.busySeconds(TaskKind::DiskRead));
+    json.attribute("disk_write", plan.busySeconds(TaskKind::DiskWrite));
+    json.attribute("host", plan.busySeconds(TaskKind::HostCompute));
+  });
+  json.attributeObject("offload", [&] {
+    json.attributeArray("rules", [&] {
+      for (const std::string &rule :
+           plan.offloadRules.empty() ? plan.offload : plan.offloadRules)
+        json.value(rule);
+    });
+    json.attribute("choice", plan.offloadChoice);
   });
   json.attributeObject("recompute", [&] {
     json.attribute("mode", plan.recompute);

@@ -59,6 +59,57 @@ struct Line {
 };
 } // namespace
 
+static bool anyOffload(const PlanAnswer &answer) {
+  return any_of(answer.rows, [](const PlanRow &row) {
+    return row.config.offload.any();
+  });
+}
+
+/// "24", "all", "8 disk".
+static std::string shareText(const OffloadShare &share) {
+  if (share.layers == 0)
+    return "-";
+  return (share.layers < 0 ? "all" : std::to_string(share.layers)) +
+         (share.disk ? " disk" : "");
+}
+
+/// What is offloaded, in layers.
+static std::vector<Line> offloadLines() {
+  auto part = [](OffloadShare StepOffload::*share) {
+    return [share](const PlanRow &row) {
+      return shareText(row.config.offload.*share);
+    };
+  };
+  return {{"optimizer states", part(&StepOffload::optimizer)},
+          {"gradients", part(&StepOffload::gradients)},
+          {"parameters", part(&StepOffload::parameters)},
+          {"activations", part(&StepOffload::activations)}};
+}
+
+/// What offload adds to bytes, traffic and time.
+static std::vector<Line> otherMemoryLines() {
+  auto part = [](int64_t MemoryParts::*field) {
+    return [field](const PlanRow &row) {
+      return formatBytes(row.estimate.memory.*field);
+    };
+  };
+  return {{"of it staging", part(&MemoryParts::staging)},
+          {"host memory", part(&MemoryParts::host)},
+          {"disk", part(&MemoryParts::disk)}};
+}
+
+static std::vector<Line> copyLines() {
+  auto part = [](int64_t TrafficParts::*field) {
+    return [field](const PlanRow &row) {
+      return formatBytes(row.estimate.traffic.*field);
+    };
+  };
+  return {{"device to host", part(&TrafficParts::toHost)},
+          {"host to device", part(&TrafficParts::toDevice)},
+          {"disk to host", part(&TrafficParts::diskRead)},
+          {"host to disk", part(&TrafficParts::diskWrite)}};
+}
+
 static std::vector<Line> memoryLines() {
   auto part = [](int64_t MemoryParts::*field) {
     return [field](const PlanRow &row) {
@@ -184,17 +235,35 @@ void mlir::zero::printTable(const PlanAnswer &answer, raw_ostream &os) {
                 planner.getCost().getMachine().ranksPerNode,
                 formatBytes(answer.memoryBytes));
   printLines(answer, "", choiceLines(), os);
+  bool offload = anyOffload(answer);
+  if (offload)
+    printLines(answer, "offloaded layers, from the last", offloadLines(), os);
   printLines(answer, "bytes of a rank", memoryLines(), os);
+  if (offload)
+    printLines(answer, "", otherMemoryLines(), os);
   printLines(answer, "",
              {{"fits",
                [&](const PlanRow &row) {
                  int64_t over =
                      row.estimate.memory.total() - answer.memoryBytes;
-                 return row.fits ? std::string("yes") : "+" + formatBytes(over);
+                 return row.fits   ? std::string("yes")
+                        : over > 0 ? "+" + formatBytes(over)
+                                   : std::string("not the host");
                }}},
              os);
   printLines(answer, "sent by a rank in a step", trafficLines(), os);
+  if (offload)
+    printLines(answer, "", copyLines(), os);
   printLines(answer, "time", timeLines(planner), os);
+  if (offload)
+    printLines(answer, "",
+               {{"stalls for offload",
+                 [](const PlanRow &row) {
+                   return row.fits ? formatSeconds(
+                                         row.estimate.time.exposedOffload)
+                                   : std::string("-");
+                 }}},
+               os);
   os << '\n';
   for (size_t i = 0; i != answer.rows.size(); ++i) {
     const PlanRow &row = answer.rows[i];
@@ -204,8 +273,8 @@ void mlir::zero::printTable(const PlanAnswer &answer, raw_ostream &os) {
     os << (best ? "Fastest that fits: stage " : "Does not fit: stage ")
        << row.config.stage << (best ? ".\n" : "");
     if (!best) {
-      os << " by "
-         << formatBytes(row.estimate.memory.total() - answer.memoryBytes)
+      int64_t over = row.estimate.memory.total() - answer.memoryBytes;
+      os << (over > 0 ? " by " + formatBytes(over) : " in host memory")
          << (row.notes.empty() ? "" : "; would fit: ") << join(row.notes, "; ")
          << ".\n";
       continue;
@@ -234,6 +303,20 @@ static void writeConfig(json::OStream &json, const StepPlanner &planner,
   json.attribute("prefetch", config.prefetch);
   json.attribute("keep_layers", config.keepLayers);
   json.attribute("kept_parameters", planner.keptParameters(config));
+  json.attributeObject("offload", [&] {
+    auto share = [&](StringRef name, const OffloadShare &of) {
+      json.attributeObject(name, [&] {
+        json.attribute("layers", of.layers); // -1: all of it
+        json.attribute("memory", of.layers == 0 ? "device"
+                                 : of.disk      ? "disk"
+                                                : "host");
+      });
+    };
+    share("optimizer", config.offload.optimizer);
+    share("gradients", config.offload.gradients);
+    share("parameters", config.offload.parameters);
+    share("activations", config.offload.activations);
+  });
 }
 
 static void writeMemory(json::OStream &json, const MemoryParts &memory,
@@ -247,8 +330,11 @@ static void writeMemory(json::OStream &json, const MemoryParts &memory,
     json.attribute("activations", memory.activations);
     json.attribute("logits", memory.logits);
     json.attribute("inputs", memory.inputs);
+    json.attribute("staging", memory.staging);
     json.attribute("total", memory.total());
     json.attribute("budget", budget);
+    json.attribute("host", memory.host);
+    json.attribute("disk", memory.disk);
   });
 }
 
@@ -268,6 +354,12 @@ static void writeSpeed(json::OStream &json, const StepPlanner &planner,
     json.attribute("exposed_reduce", time.exposedReduce);
     json.attribute("all_gather", time.gather);
     json.attribute("reduce", time.reduce);
+    json.attribute("exposed_offload", time.exposedOffload);
+    json.attribute("to_host", time.toHost);
+    json.attribute("to_device", time.toDevice);
+    json.attribute("disk_read", time.diskRead);
+    json.attribute("disk_write", time.diskWrite);
+    json.attribute("host", time.host);
   });
   double rate = tokensPerSecond(row.config, time);
   json.attribute("tokens_per_s", rate);
@@ -290,6 +382,10 @@ static void writeRow(json::OStream &json, const PlanAnswer &answer,
       json.attribute("all_gather", row.estimate.traffic.allGather);
       json.attribute("reduce_scatter", row.estimate.traffic.reduceScatter);
       json.attribute("all_reduce", row.estimate.traffic.allReduce);
+      json.attribute("to_host", row.estimate.traffic.toHost);
+      json.attribute("to_device", row.estimate.traffic.toDevice);
+      json.attribute("disk_read", row.estimate.traffic.diskRead);
+      json.attribute("disk_write", row.estimate.traffic.diskWrite);
     });
     if (row.fits)
       writeSpeed(json, *answer.planner, row);

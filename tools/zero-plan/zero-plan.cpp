@@ -97,6 +97,21 @@ static Flag<std::string> recompute("recompute", cl::cat(category),
 static cl::alias remat("remat", cl::cat(category),
                        cl::desc("The same as --recompute"),
                        cl::aliasopt(recompute));
+static cl::list<std::string>
+    offload("offload", cl::cat(category), cl::value_desc("RULE"),
+            cl::desc("What lives outside device memory: "
+                     "KIND[@GLOB]=device|host|disk[:RATIO], KIND one of "
+                     "optimizer, gradients, parameters, activations; or auto, "
+                     "or none (default). With --model whole kinds or ratios of "
+                     "their layers"));
+static Flag<std::string>
+    hostMemory("host-memory", cl::cat(category), cl::value_desc("64GiB"),
+               cl::desc("Budget of a rank's host memory (default: its part of "
+                        "what the machine has)"));
+static Flag<std::string>
+    offloadPath("offload-path", cl::cat(category), cl::value_desc("DIR"),
+                cl::desc("There will be a folder for a disk arena: --offload "
+                         "auto may use it"));
 static Flag<int64_t>
     recomputeLayers("recompute-layers", cl::cat(category), cl::init(-1),
                     cl::value_desc("N"),
@@ -215,6 +230,49 @@ static std::string readChoices(ModelQuestion &question) {
   return {};
 }
 
+/// Reads the rules of --offload. Empty, or what is wrong.
+static std::string readOffload(std::vector<OffloadRule> &rules, bool &search) {
+  search = false;
+  for (const std::string &text : offload) {
+    if (text == "auto" || text == "none") {
+      if (offload.size() > 1)
+        return "--offload " + text + " stands alone; found " +
+               join(offload, ", ");
+      search = text == "auto";
+      continue;
+    }
+    std::string wrong;
+    mlir::FailureOr<OffloadRule> rule = parseOffloadRule(text, wrong);
+    if (failed(rule))
+      return "--offload '" + text + "': " + wrong;
+    rules.push_back(*rule);
+  }
+  return {};
+}
+
+/// Reads --offload for a model without tensors. Empty, or what is wrong.
+static std::string readModelOffload(ModelQuestion &question) {
+  std::string wrong = readOffload(question.offload, question.space.offload);
+  for (const OffloadRule &rule : question.offload)
+    if (rule.pattern != "*")
+      return "--offload: --model and --shape have no tensors for the pattern '" +
+             rule.pattern + "'; give a whole kind or a ratio, like "
+             "optimizer=host:0.5";
+  question.space.disk = !offloadPath.empty();
+  question.space.hostBytes =
+      question.machine.hostMemoryBytes > 0
+          ? question.machine.hostMemoryOfRank()
+          : -1;
+  if (wrong.empty() && !hostMemory.empty()) {
+    std::optional<int64_t> bytes = parseByteSize(hostMemory);
+    if (!bytes)
+      return "--host-memory: found '" + hostMemory +
+             "'; expected bytes, as a whole number or like 64GiB";
+    question.space.hostBytes = *bytes;
+  }
+  return wrong;
+}
+
 /// Reads the sizes of the step and the budget. Empty, or what is wrong.
 static std::string readSizes(ModelQuestion &question) {
   const Machine &machine = question.machine;
@@ -308,6 +366,14 @@ static void giveRanks(const RunSettings &settings) {
     give(ranks, Twine(*settings.ranks));
 }
 
+static void giveOffload(const RunSettings &settings) {
+  if (!offload.getNumOccurrences())
+    for (const std::string &rule : settings.offload)
+      offload.push_back(rule);
+  if (settings.offloadPath)
+    give(offloadPath, *settings.offloadPath);
+}
+
 /// A config's settings as flags of --model.
 static std::string giveModelFlags(const Machine &machine) {
   if (configFile.empty())
@@ -327,6 +393,7 @@ static std::string giveModelFlags(const Machine &machine) {
     give(globalBatch, Twine(*settings.batch * *settings.accumulate * all));
   give(precision,
        settings.precision.value_or("f32") == "f32" ? "f32" : "mixed");
+  giveOffload(settings);
   return {};
 }
 
@@ -339,6 +406,7 @@ static std::string giveFileFlags(PlanQuestion &question) {
     given = ranks;
   std::string wrong = readConfig(given, question.settings);
   giveRanks(question.settings);
+  giveOffload(question.settings);
   // The length of a run changes no byte.
   if (auto &schedule = question.settings.lrSchedule)
     if (schedule->kind == "WarmupDecayLR" || schedule->kind == "WarmupCosineLR")
@@ -367,6 +435,8 @@ static int runModelFlags() {
   std::string wrong = readSizes(question);
   if (wrong.empty())
     wrong = readChoices(question);
+  if (wrong.empty())
+    wrong = readModelOffload(question);
   if (!wrong.empty())
     return fail(wrong);
   return runModel(question);
@@ -411,11 +481,11 @@ static std::string checkEffects() {
   return {};
 }
 
-/// Reads --memory; false if it is no size.
-static bool readMemory(std::optional<int64_t> &bytes) {
-  if (memory.empty())
+/// Reads a size; false if it is none.
+static bool readMemory(StringRef text, std::optional<int64_t> &bytes) {
+  if (text.empty())
     return true;
-  bytes = parseByteSize(memory);
+  bytes = parseByteSize(text);
   return bytes.has_value();
 }
 
@@ -445,9 +515,18 @@ static int runPlanFlags() {
   StringRef recomputes[] = {"none", "selective", "full", "auto"};
   if (!is_contained(recomputes, StringRef(question.recompute)))
     return fail(unknown("recompute", question.recompute, recomputes));
-  if (!readMemory(question.memoryBytes))
+  if (!readMemory(memory, question.memoryBytes))
     return fail("--memory: found '" + memory +
                 "'; expected bytes, as a whole number or like 80GiB");
+  if (!readMemory(hostMemory, question.hostMemoryBytes))
+    return fail("--host-memory: found '" + hostMemory +
+                "'; expected bytes, as a whole number or like 64GiB");
+  std::vector<OffloadRule> rules;
+  bool search;
+  if (std::string wrong = readOffload(rules, search); !wrong.empty())
+    return fail(wrong);
+  question.offload.assign(offload.begin(), offload.end());
+  question.disk = !offloadPath.empty();
   for (const std::string &dim : dims) {
     auto [name, size] = StringRef(dim).split('=');
     int64_t value;
@@ -488,7 +567,8 @@ static int runValidateFlags() {
 /// A flag whose value is empty: a variable that a script did not set.
 static std::string checkEmpty() {
   for (const Flag<std::string> *flag :
-       {&model, &shape, &machineName, &memory, &softwareName, &grid, &precision,
+       {&model, &shape, &machineName, &memory, &hostMemory, &offloadPath,
+        &softwareName, &grid, &precision,
         &recompute, &report, &trace, &printMachineName, &output, &validateFile,
         &allocateFile, &configFile})
     if (flag->getNumOccurrences() && flag->empty())

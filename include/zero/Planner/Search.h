@@ -28,7 +28,16 @@ struct SearchSpace {
   int64_t globalBatch = 0;
   std::optional<int64_t> stage, replicas, batch;
   std::optional<Recompute> recompute;
-  size_t keep = 10; ///< plans to return
+  /// What is offloaded is searched for, not that of `base`.
+  bool offload = false;
+  int64_t hostBytes = -1; ///< budget of a rank's host memory; negative: none
+  bool disk = false;      ///< there is one to offload to
+  size_t keep = 10;       ///< plans to return
+
+  bool fits(const MemoryParts &memory) const {
+    return memory.total() <= memoryBytes &&
+           (hostBytes < 0 || memory.host <= hostBytes);
+  }
 };
 
 /// A plan that fits.
@@ -52,6 +61,19 @@ SearchResult searchPlans(const StepPlanner &planner, const SearchSpace &space);
 /// Layers that stay gathered from forward to backward: as many as fit.
 int64_t layersToKeep(const StepPlanner &planner, const StepConfig &config,
                      int64_t memoryBytes);
+
+/// Of what may be offloaded in `config` the fastest that fits `space`: optimizer
+/// state layer by layer (`coarse`: by eighths), parameters and activations by
+/// quarters (or all), in host memory as far as that goes. Which are compared
+/// does not depend on the budgets, so more memory is never slower. Nothing if
+/// nothing fits.
+std::optional<StepOffload> chooseOffload(const StepPlanner &planner,
+                                         const StepConfig &config,
+                                         const SearchSpace &space, bool coarse);
+
+/// "m, v, master of layers 8-31; all parameters on disk".
+std::string describeOffload(const StepPlanner &planner,
+                            const StepConfig &config);
 
 /// What would make a plan fit that does not: other choices of the same step,
 /// each with the bytes it would need, in words.

@@ -15,6 +15,8 @@
 
 #include "gtest/gtest.h"
 
+#include <cmath>
+
 using namespace mlir::zero;
 
 static constexpr OffloadShare kAll{-1, false};
@@ -340,4 +342,84 @@ TEST(StepOffload, BusyChannelsBoundTheStep) {
   EXPECT_EQ(toDevice, traffic.toDevice);
   EXPECT_EQ(read, traffic.diskRead);
   EXPECT_EQ(written, traffic.diskWrite);
+}
+
+// The choice is at least as fast as nothing, as ZeRO-Offload's switch, as
+// FSDP2's (all state) and as all of each other kind, wherever these fit; and
+// with more memory it is never slower.
+TEST(StepOffload, NeverSlowerThanAllOrNothing) {
+  const StepOffload policies[] = {
+      {},
+      {kAll, {}, {}, {}},
+      {kAll, kAll, kAll, {}},
+      {{}, {}, kAll, {}},
+      {{}, {}, {}, {24, false}},
+      {kAll, {}, kAll, {24, false}},
+  };
+  int64_t compared = 0, partial = 0;
+  for (llvm::StringRef machine : {"h100", "a100-40", "v100-32", "this-cpu"})
+    for (int64_t ranks : {1, 8})
+      for (int64_t stage : {0, 2, 3}) {
+        StepPlanner model = planner(gpt(24, 2048), preset(machine));
+        StepConfig config = oneRank();
+        config.ranks = ranks;
+        config.stage = stage;
+        double need = double(model.memory(config).total()), before = 0;
+        for (double part : {1.0, 0.8, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1}) {
+          SearchSpace space;
+          space.memoryBytes = int64_t(part * need);
+          std::optional<StepOffload> best =
+              chooseOffload(model, config, space, /*coarse=*/false);
+          double seconds = HUGE_VAL;
+          if (best) {
+            config.offload = *best;
+            EXPECT_TRUE(space.fits(model.memory(config)));
+            seconds = model.time(config).step;
+            partial += best->optimizer.layers > 0;
+          }
+          EXPECT_GE(seconds, before);
+          before = seconds;
+          for (const StepOffload &policy : policies) {
+            config.offload = policy;
+            if (!space.fits(model.memory(config)))
+              continue;
+            EXPECT_LE(seconds, model.time(config).step);
+            ++compared;
+          }
+        }
+      }
+  EXPECT_GT(compared, 300);
+  EXPECT_GT(partial, 30); // it is the partial shares that win
+}
+
+// Where host memory is too small, states go to disk, if there is one.
+TEST(StepOffload, HostBudgetIsKept) {
+  StepPlanner model = planner(gpt(24, 2048), preset("h100"));
+  StepConfig config = oneRank();
+  SearchSpace space;
+  space.memoryBytes = model.memory(config).total() / 3;
+  space.hostBytes = 2 * int64_t(kGiB);
+  EXPECT_FALSE(chooseOffload(model, config, space, /*coarse=*/false));
+  space.disk = true;
+  std::optional<StepOffload> best =
+      chooseOffload(model, config, space, /*coarse=*/false);
+  ASSERT_TRUE(best);
+  EXPECT_TRUE(best->optimizer.disk);
+  config.offload = *best;
+  EXPECT_LE(model.memory(config).host, space.hostBytes);
+}
+
+TEST(StepOffload, WordsNameLayersAndCost) {
+  StepPlanner model = planner(gpt(24, 2048), preset("h100"));
+  StepConfig config = oneRank();
+  config.offload.optimizer.layers = 16;
+  config.offload.parameters = kAllOnDisk;
+  EXPECT_EQ(describeOffload(model, config),
+            "m, v, master of layers 8-23; parameters of all layers to disk");
+  std::vector<std::string> notes =
+      explainStep(model, config, model.estimate(config), model.capacity());
+  EXPECT_TRUE(llvm::any_of(notes, [](llvm::StringRef note) {
+    return note.starts_with("Offloading m, v, master of layers 8-23") &&
+           note.contains(" saves ") && note.contains(" % of the step");
+  }));
 }

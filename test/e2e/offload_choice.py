@@ -1,0 +1,41 @@
+# offload_choice.py - Cases about what is offloaded where nobody says it.
+#
+# Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The choice is as fast as any switch for a whole kind, keeps to its budgets, and gains from memory."""
+from harness import require
+from schedule import planned
+
+# What all-or-nothing switches do: nothing, one kind, all state.
+SWITCHES = ((), ("optimizer=host",), ("gradients=host",), ("parameters=host",), ("activations=host",),
+            ("optimizer=host", "gradients=host", "parameters=host"))
+
+
+def flags_of(rules):
+    return [word for rule in rules for word in ("--offload", rule)]
+
+
+def never_slower(runner, name, ranks, stage, parts):
+    """Over budgets: fits wherever a switch does, never slower than it, and never slower with more memory."""
+    most, _ = planned(runner, name, ranks, stage, 10**12)
+    plans, partial = [], 0
+    for part in parts:
+        budget = int(most * part / 100)
+        ours = planned(runner, name, ranks, stage, budget, "--offload", "auto")
+        for rules in SWITCHES:
+            switch = planned(runner, name, ranks, stage, budget, *flags_of(rules))
+            # Kinds that a model has nothing of are no switch.
+            require(not switch or (ours and ours[1] <= switch[1] * (1 + 1e-9)),
+                    f"{budget} bytes: {ours}, with {rules or 'nothing'} {switch}")
+            partial += bool(ours and not switch)
+        plans += [ours] if ours else []
+    seconds = [p[1] for p in plans]
+    require(len(plans) > 2 and seconds == sorted(seconds, reverse=True), f"seconds by budget: {seconds}")
+    require(partial, "the choice never fitted where a switch did not")
+
+
+def add_cases(cases, runner):
+    for name, ranks, stage in (("mlp", 1, 0), ("mlp", 2, 3), ("cnn", 2, 2), ("gpt2", 1, 0), ("gpt2", 2, 2),
+                               ("gpt2", 2, 3)):
+        cases.add(f"offload choice {name} ranks {ranks} stage {stage}", never_slower, runner, name, ranks, stage,
+                  range(30, 110, 10))
