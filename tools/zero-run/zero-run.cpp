@@ -79,7 +79,7 @@ loadModule(const RunOptions &options, mlir::MLIRContext &context,
   return std::move(*module);
 }
 
-/// The bytes of the plan for an .mlir or .onnx file.
+/// The bytes of the plan for an .mlir or .onnx file. Says what was chosen.
 static std::string compileModel(const RunOptions &options,
                                 const std::string &weightsFolder) {
   mlir::MLIRContext context;
@@ -90,8 +90,12 @@ static std::string compileModel(const RunOptions &options,
   auto module = loadModule(options, context, weightsFolder);
   if (module && compile.trainStep)
     setLabels(options, *module, *compile.trainStep);
-  if (!module || failed(compileToZplan(*module, compile, bytes)))
+  std::string offloadChoice;
+  if (!module ||
+      failed(compileToZplan(*module, compile, bytes, &offloadChoice)))
     throw std::runtime_error(errors.error());
+  if (!offloadChoice.empty())
+    printMessage("note", offloadChoice);
   return bytes;
 }
 
