@@ -40,7 +40,10 @@ void Training::openCheckpoints() {
   checkpointOptions.every = options.checkpointEvery.value_or(0);
   checkpointOptions.keep = options.keepCheckpoints.value_or(0);
   checkpointOptions.resume = options.resume;
-  checkpointOptions.synchronous = options.checkpointSync;
+  // What is on disk may be more than memory has room for a copy of.
+  checkpointOptions.synchronous =
+      options.checkpointSync ||
+      zrt_program_planned_bytes(program.get(), ZRT_DISK) > 0;
   checkpointOptions.seed = options.seed;
   checkpoints = std::make_unique<Checkpointing>(
       checkpointOptions, program, session, [this](const std::string &text) {
