@@ -317,6 +317,8 @@ def Plan_BufferOp : Plan_Op<"buffer", [HasParent<"ProgramOp">]> {
   let extraClassDeclaration = [{
     /// Bytes of the buffer in its arena: the capacity, or the type's size.
     int64_t getBytes();
+    /// The memory space of its arena.
+    Space getSpace();
   }];
   let hasVerifier = 1;
 }

@@ -30,11 +30,19 @@ static LiveRange rangeOf(PlanLifetime life) {
   return {life.first, life.last, life.buffer.getBytes()};
 }
 
+/// "host ", or nothing for the device.
+static std::string spaceName(plan::Space space) {
+  return space == plan::Space::Device ? ""
+                                      : plan::stringifySpace(space).str() + " ";
+}
+
 /// Most bytes of gathered parameters alive at one time.
 static int64_t gatheredWindow(ArrayRef<PlanLifetime> lifetimes) {
   SmallVector<LiveRange> gathered;
   for (const PlanLifetime &life : lifetimes)
-    if (plan::BufferOp(life.buffer).getKind() == plan::Kind::Gathered)
+    if (plan::BufferOp buffer = life.buffer;
+        buffer.getKind() == plan::Kind::Gathered &&
+        buffer.getSpace() == plan::Space::Device)
       gathered.push_back(rangeOf(life));
   return maxLiveBytes(gathered);
 }
@@ -57,6 +65,17 @@ struct PlanAllocatePass : mlir::zero::impl::PlanAllocateBase<PlanAllocatePass> {
     getOperation().setWindow(gatheredWindow(all));
   }
 
+  /// A disk's blocks begin at a multiple of their size, and so does host memory
+  /// that they are copied from and to.
+  int64_t alignmentOf(plan::ArenaOp arena) {
+    bool hasDisk = llvm::any_of(
+        getOperation().getBody().getOps<plan::ArenaOp>(),
+        [](plan::ArenaOp op) { return op.getSpace() == plan::Space::Disk; });
+    return hasDisk && arena.getSpace() != plan::Space::Device
+               ? std::max<int64_t>(alignment, plan::kDiskBlockBytes)
+               : alignment;
+  }
+
   void place(plan::ArenaOp arena, ArrayRef<PlanLifetime> all) {
     SmallVector<plan::BufferOp> buffers;
     SmallVector<LiveRange> ranges;
@@ -66,15 +85,16 @@ struct PlanAllocatePass : mlir::zero::impl::PlanAllocateBase<PlanAllocatePass> {
       buffers.push_back(life.buffer);
       ranges.push_back(rangeOf(life));
     }
-    ArenaPlan plan = planArena(ranges, alignment);
+    ArenaPlan plan = planArena(ranges, alignmentOf(arena));
     for (auto [buffer, offset] : llvm::zip_equal(buffers, plan.offsets))
       buffer.setOffset(offset);
     arena.setBytes(plan.height);
     arena.setLowerBound(plan.lowerBound);
     numBuffers += buffers.size();
-    arena.emitRemark() << "arena of " << plan.height << " bytes for "
-                       << buffers.size() << " buffers; lower bound "
-                       << plan.lowerBound << " bytes, gap "
+    arena.emitRemark() << spaceName(arena.getSpace()) << "arena of "
+                       << plan.height << " bytes for " << buffers.size()
+                       << " buffers; lower bound " << plan.lowerBound
+                       << " bytes, gap "
                        << llvm::formatv("{0:F1}", plan.gap() * 100).str()
                        << " %";
   }

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Symbols, signature, kernels and library calls; collectives are in
-// PlanLowerCollectives.cpp.
+// PlanLowerCollectives.cpp, transfers and compute of the host in
+// PlanLowerOffload.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,18 +55,17 @@ StepLowering::StepLowering(ModuleOp module, func::FuncOp front,
       program(createProgram(step, grid)),
       declarations(OpBuilder::atBlockEnd(&program.getBody().front())),
       commands(OpBuilder::atBlockEnd(&program.getBody().back())),
-      arena(plan::ArenaOp::create(
-          declarations, step.getLoc(), plan::ArenaType::get(step.getContext()),
-          plan::Space::Device, IntegerAttr(), IntegerAttr(), IntegerAttr())),
-      memory(declarations, arena.getArena(), liveness), order(declarations) {}
+      memory(declarations, liveness), order(declarations) {}
 
 //===----------------------------------------------------------------------===//
 // Symbols and the signature
 //===----------------------------------------------------------------------===//
 
-/// In how many parts `axes` cut, if these are the last axis of the grid or all;
-/// rank r then has part r % parts.
+/// In how many parts `axes` cut, if these are the last axis of the grid, all or
+/// none; rank r then has part r % parts.
 std::optional<int64_t> StepLowering::getParts(ArrayRef<int64_t> axes) const {
+  if (axes.empty())
+    return 1;
   int64_t last = grid.size() - 1;
   if (axes == ArrayRef<int64_t>(last))
     return grid.back();
@@ -80,17 +80,25 @@ IntegerAttr StepLowering::getPartsAttr(int64_t parts) {
                               : commands.getI64IntegerAttr(parts);
 }
 
+/// What a rank holds of a value of `type`.
+ShapedType StepLowering::getHeldType(Type type) const {
+  auto sharded = dyn_cast<ShardedType>(type);
+  return sharded
+             ? ShapedType(sharded.getLocalType(*getParts(sharded.getAxes())))
+             : cast<ShapedType>(type);
+}
+
 /// Declares the buffer of a symbol and what binds the name to it.
 void StepLowering::declareParameter(Operation *symbol, StringRef name,
                                     Type type, plan::Kind kind,
                                     plan::ParamRole role) {
   Location loc = symbol->getLoc();
-  auto sharded = dyn_cast<ShardedType>(type);
-  ShapedType logical =
-      sharded ? sharded.getLogicalType() : cast<ShapedType>(type);
-  int64_t parts = sharded ? *getParts(sharded.getAxes()) : 1;
-  ShapedType held = sharded ? sharded.getLocalType(parts) : logical;
-  Storage *storage = memory.create(loc, held, kind);
+  auto shard = dyn_cast<ShardedType>(type);
+  ShapedType logical = shard ? shard.getLogicalType() : cast<ShapedType>(type);
+  int64_t parts = shard ? *getParts(shard.getAxes()) : 1;
+  bool sharded = shard && !shard.getAxes().empty();
+  ShapedType held = getHeldType(type);
+  Storage *storage = memory.create(loc, held, kind, getSpace(type));
   storage->symbol = name.str();
   symbols[name] = storage;
 
@@ -146,12 +154,10 @@ LogicalResult StepLowering::declareSymbols() {
     else
       continue;
     auto sharded = dyn_cast<ShardedType>(type);
-    if (sharded &&
-        (sharded.getDim() != 0 || sharded.getMem() != Memory::Device ||
-         !getParts(sharded.getAxes())))
+    if (sharded && (sharded.getDim() != 0 || !getParts(sharded.getAxes())))
       return op.emitOpError()
              << "has type " << type << "; the plan takes shards of dimension 0 "
-             << "over the last grid axis or all in device memory";
+             << "over the last grid axis or all";
     if (auto param = dyn_cast<ParamOp>(&op))
       declareParam(param);
     else
@@ -236,12 +242,21 @@ Value StepLowering::bufferOf(Value value, Location loc) {
 }
 
 Place StepLowering::fresh(Location loc, ShapedType type, plan::Kind kind) {
-  return {memory.create(loc, type, kind),
+  return {memory.create(loc, type, kind,
+                        onHost ? plan::Space::Host : plan::Space::Device),
           StridedLayout::contiguous(type.getShape()), 0};
 }
 
+/// `command` computes: on the device, or on the host in the body of an op.
+void StepLowering::issue(plan::CommandOpInterface command) {
+  if (!onHost)
+    return order.compute(command);
+  order.start(command, kHostStream);
+  lastOnHost = command;
+}
+
 void StepLowering::copy(Location loc, const Place &from, const Place &to) {
-  order.compute(plan::CopyOp::create(
+  issue(plan::CopyOp::create(
       commands, loc, memory.materialize(loc, from), memory.materialize(loc, to),
       /*label=*/StringAttr(), StringAttr(), ValueRange(), Value()));
 }
@@ -254,7 +269,8 @@ Storage *StepLowering::assignedStorage(Value value, Operation *producer) {
     if (!assign)
       continue;
     Storage *storage = symbols.lookup(assign.getSymbol());
-    if (storage && memory.mayOverwrite(storage, producer))
+    if (storage && storage->space == getSpace(value) &&
+        memory.mayOverwrite(storage, producer))
       return storage;
   }
   return nullptr;
@@ -288,10 +304,10 @@ LogicalResult StepLowering::lowerConstant(arith::ConstantOp op) {
   // Zeros of the state are filled in where they are assigned.
   if (isZeroSplat(op) && llvm::all_of(op->getUsers(), llvm::IsaPred<AssignOp>))
     return success();
-  Storage *&storage = constants[value];
+  Storage *&storage = constants[onHost][value];
   if (!storage) {
     storage =
-        memory.create(op.getLoc(), value.getShapedType(), plan::Kind::Constant);
+        fresh(op.getLoc(), value.getShapedType(), plan::Kind::Constant).storage;
     plan::ConstantOp::create(declarations, op.getLoc(),
                              storage->buffer.getBuffer(), value);
   }
@@ -328,7 +344,7 @@ FailureOr<Place> StepLowering::partOf(OpTy op, Value source, Type type) {
            << "takes shards of dimension " << op.getDim() << " over axes ["
            << op.getAxes()
            << "]; the plan takes dimension 0 over the last axis or all";
-  if (isa<ShardedType>(source.getType()))
+  if (isa<ShardedType>(source.getType()) || op.getAxes().empty())
     return place;
   auto local = cast<ShapedType>(type);
   // no test: none of the views made so far is strided.
@@ -384,15 +400,24 @@ LogicalResult StepLowering::lowerAssign(AssignOp op) {
   if (!memory.mayOverwrite(target, op))
     return op.emitOpError() << "replaces " << op.getSymbolAttr()
                             << ", whose old value is read later in the step";
-  if (isFill) {
-    order.compute(plan::FillOp::create(commands, op.getLoc(),
-                                       target->buffer.getBuffer(), StringAttr(),
-                                       ValueRange(), Value()));
-    return success();
-  }
+  plan::Space from =
+      isFill ? target->space : placeOf(op.getValue()).storage->space;
+  if (from != target->space || from == plan::Space::Disk)
+    return op.emitOpError()
+           << "stores a value in " << plan::stringifySpace(from)
+           << " memory in " << op.getSymbolAttr() << ", which is in "
+           << plan::stringifySpace(target->space)
+           << " memory; a zero.transfer has to bring it there";
+  onHost = from == plan::Space::Host;
   auto type = target->buffer.getBuffer().getType();
-  copy(op.getLoc(), placeOf(op.getValue()),
-       {target, StridedLayout::contiguous(type.getShape()), 0});
+  if (isFill)
+    issue(plan::FillOp::create(commands, op.getLoc(),
+                               target->buffer.getBuffer(), StringAttr(),
+                               ValueRange(), Value()));
+  else
+    copy(op.getLoc(), placeOf(op.getValue()),
+         {target, StridedLayout::contiguous(type.getShape()), 0});
+  endOnHost();
   return success();
 }
 
@@ -427,6 +452,15 @@ Place StepLowering::tie(plan::DispatchOp op, unsigned result, int64_t operand) {
   return own;
 }
 
+/// The place of a result that overwrites no operand.
+Place StepLowering::placeResult(plan::DispatchOp op, Value result) {
+  auto type = cast<ShapedType>(result.getType());
+  if (onHost)
+    if (Storage *storage = yieldedStorage(result, op))
+      return {storage, StridedLayout::contiguous(type.getShape()), 0};
+  return fresh(op.getLoc(), type, plan::Kind::Activation);
+}
+
 LogicalResult StepLowering::lowerDispatch(plan::DispatchOp op) {
   SmallVector<Value> buffers;
   for (Value input : op.getInputs())
@@ -436,9 +470,7 @@ LogicalResult StepLowering::lowerDispatch(plan::DispatchOp op) {
   bool updates = false;
   for (auto [i, operand] : llvm::enumerate(op.getTied())) {
     if (operand < 0) {
-      results.push_back(fresh(op.getLoc(),
-                              cast<ShapedType>(op.getResult(i).getType()),
-                              plan::Kind::Activation));
+      results.push_back(placeResult(op, op.getResult(i)));
       writes.push_back(buffers.size());
       buffers.push_back(memory.materialize(op.getLoc(), results.back()));
       continue;
@@ -452,11 +484,10 @@ LogicalResult StepLowering::lowerDispatch(plan::DispatchOp op) {
     if (updates && !llvm::is_contained(op.getTied(), static_cast<int64_t>(i)) &&
         stage != 1)
       markGradient(input);
-  order.compute(plan::LaunchOp::create(commands, op.getLoc(),
-                                       op.getKernelAttr(), buffers,
-                                       commands.getDenseI64ArrayAttr(writes),
-                                       /*host=*/UnitAttr(), StringAttr(),
-                                       ValueRange(), Value()));
+  issue(plan::LaunchOp::create(commands, op.getLoc(), op.getKernelAttr(),
+                               buffers, commands.getDenseI64ArrayAttr(writes),
+                               onHost ? commands.getUnitAttr() : UnitAttr(),
+                               StringAttr(), ValueRange(), Value()));
   for (auto [result, place] : llvm::zip_equal(op.getResults(), results))
     memory.bind(result, place);
   return success();
@@ -488,6 +519,10 @@ LogicalResult StepLowering::lowerCall(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult StepLowering::lower(Operation *op) {
+  if (onHost && !isa<plan::DispatchOp, arith::ConstantOp>(op) &&
+      !isLayoutView(op))
+    return op->emitOpError("cannot run on the host's processor, which has "
+                           "kernels only");
   if (isLibraryCall(op))
     return lowerCall(op);
   if (isLayoutView(op))
@@ -503,6 +538,9 @@ LogicalResult StepLowering::lower(Operation *op) {
       .Case<AllGatherOp, AllGatherStartOp, ReduceScatterOp,
             ReduceScatterStartOp, AllReduceOp, AllReduceStartOp>(
           [&](auto op) { return lowerCollective(op); })
+      .Case<TransferOp, TransferStartOp>(
+          [&](auto op) { return lowerTransfer(op); })
+      .Case<OnHostOp, OnHostStartOp>([&](auto op) { return lowerOnHost(op); })
       .Case([&](WaitOp op) { return lowerWait(op); })
       .Case([&](func::ReturnOp op) { return declareOutputs(op); })
       .Default([](Operation *op) {
@@ -513,6 +551,7 @@ LogicalResult StepLowering::lower(Operation *op) {
 
 /// Joins declarations and commands, and names what the step was.
 void StepLowering::finish() {
+  reserveDiskBlocks();
   Block &declared = program.getBody().front(),
         &emitted = program.getBody().back();
   declared.getOperations().splice(declared.end(), emitted.getOperations());

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "MovedValues.h"
 #include "StepLowering.h"
 
 #include "zero/Transforms/StepUtils.h"
@@ -34,16 +35,12 @@ static int64_t rowElements(ShapedType type) {
 static LogicalResult setValues(Collective &collective) {
   Operation *op = collective.op;
   collective.inputs = op->getOperands();
-  collective.outputs = op->getResults();
-  if (op->getNumResults() != 1 || !isa<FutureType>(op->getResultTypes()[0]))
-    return success();
-  collective.future = op->getResult(0);
-  auto wait = collective.future.hasOneUse()
-                  ? dyn_cast<WaitOp>(*collective.future.getUsers().begin())
-                  : WaitOp();
-  if (!wait)
-    return op->emitOpError("starts a future that is not awaited exactly once");
-  collective.outputs = wait->getResults();
+  FailureOr<ResultRange> outputs = getFinalResults(op);
+  if (failed(outputs))
+    return failure();
+  collective.outputs = *outputs;
+  if (isStart(op))
+    collective.future = op->getResult(0);
   return success();
 }
 
@@ -101,14 +98,11 @@ static std::string channelName(const Collective &collective,
 // Labels
 //===----------------------------------------------------------------------===//
 
-/// The symbol that `value` is read from, as a whole or this rank's part.
-static StringRef findSymbol(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (auto local = dyn_cast_or_null<LocalOp>(op))
-    return findSymbol(local.getSource());
-  if (isa_and_nonnull<ReshardOp>(op))
+StringRef zero::findSymbol(Value value) {
+  value = getUnmoved(value);
+  if (value.getDefiningOp<ReshardOp>())
     return findSymbol(getStateBehind(value));
-  auto read = dyn_cast_or_null<ReadOp>(op);
+  auto read = value.getDefiningOp<ReadOp>();
   return read ? read.getSymbol() : StringRef();
 }
 
@@ -139,9 +133,14 @@ std::string StepLowering::findParameter(Value value) {
   constexpr size_t kMaxSteps = 32;
   SmallVector<Value> reached = {value};
   for (size_t i = 0; i < std::min(reached.size(), kMaxSteps); ++i)
-    for (Operation *user : reached[i].getUsers()) {
+    for (OpOperand &use : reached[i].getUses()) {
+      Operation *user = use.getOwner();
       if (std::string name = findUpdated(user); !name.empty())
         return name;
+      if (Value moved = getMoved(use)) {
+        reached.push_back(moved);
+        continue;
+      }
       for (Value result : user->getResults())
         if (result.getType() == value.getType())
           reached.push_back(result);
@@ -155,8 +154,10 @@ std::string StepLowering::findParameter(Value value) {
 /// Whether `value`, a reduced gradient, is added to an accumulator and then
 /// needed no more.
 bool StepLowering::isOnlyAdded(Value value) {
-  return llvm::all_of(value.getUsers(), [&](Operation *user) {
-    auto dispatch = dyn_cast<plan::DispatchOp>(user);
+  return llvm::all_of(value.getUses(), [&](OpOperand &use) {
+    if (Value moved = getMoved(use))
+      return isOnlyAdded(moved);
+    auto dispatch = dyn_cast<plan::DispatchOp>(use.getOwner());
     return dispatch && llvm::any_of(dispatch.getInputs(), [&](Value input) {
              auto state = module.lookupSymbol<StateOp>(findSymbol(input));
              return state && state.getAccumulator();
@@ -304,8 +305,9 @@ LogicalResult StepLowering::lowerCollective(Operation *op) {
   return success();
 }
 
-/// The results were bound when the collective started.
+/// The results were bound at the start.
 LogicalResult StepLowering::lowerWait(WaitOp op) {
-  order.wait(inFlight.find(op.getFuture())->second);
+  if (plan::CommandOpInterface last = inFlight.lookup(op.getFuture()))
+    order.wait(last);
   return success();
 }

@@ -22,10 +22,13 @@ using namespace mlir::zero;
 /// Most tensors that a message names.
 static constexpr size_t kMaxNames = 5;
 
-/// The buffers alive when most bytes are, largest first.
-static std::vector<PlanLifetime> findPeak(plan::ProgramOp program,
-                                          const PlanOrder &order) {
+/// The buffers of `space` alive when most bytes are, largest first.
+static std::vector<PlanLifetime>
+findPeak(plan::ProgramOp program, const PlanOrder &order, plan::Space space) {
   std::vector<PlanLifetime> lifetimes = computeLifetimes(program, order);
+  llvm::erase_if(lifetimes, [&](const PlanLifetime &life) {
+    return plan::BufferOp(life.buffer).getSpace() != space;
+  });
   std::vector<int64_t> change(order.getCommands().size() + 2);
   for (const PlanLifetime &life : lifetimes)
     if (life.first <= life.last) {
@@ -58,14 +61,15 @@ static std::string nameOf(PlanLifetime life, const PlanOrder &order) {
     if (auto input = dyn_cast<plan::InputOp>(user))
       return kind + " " + input.getName().str();
   }
-  if (livesForever(life.buffer.getKind()))
+  if (life.buffer.getKind() == plan::Kind::Constant)
     return kind;
   return kind + " of " + getCommandLabel(order.getCommands()[life.first].op);
 }
 
 /// What makes a step of this stage smaller.
 static std::string describeHelp(plan::ProgramOp program,
-                                ArrayRef<PlanLifetime> peak) {
+                                ArrayRef<PlanLifetime> peak,
+                                plan::Space space) {
   auto attr = program->getAttrOfType<IntegerAttr>(kStageAttr);
   int64_t stage = attr ? attr.getInt() : 0;
   SmallVector<StringRef> help;
@@ -73,6 +77,8 @@ static std::string describeHelp(plan::ProgramOp program,
     help.push_back("a higher ZeRO stage");
   if (stage > 0 || program.getRanks() == 1)
     help.push_back(stage > 0 ? "more ranks" : "more ranks at stage 1 to 3");
+  if (space == plan::Space::Host)
+    help.push_back("state on disk");
   if (llvm::any_of(peak, [](PlanLifetime life) {
         return life.buffer.getKind() == plan::Kind::Activation;
       }))
@@ -80,25 +86,31 @@ static std::string describeHelp(plan::ProgramOp program,
   return llvm::join(help, ", ");
 }
 
-std::string mlir::zero::describeMissingMemory(plan::ProgramOp program,
-                                              int64_t budget) {
+int64_t mlir::zero::getArenaBytes(plan::ProgramOp program, plan::Space space) {
   int64_t bytes = 0;
   for (auto arena : program.getBody().getOps<plan::ArenaOp>())
-    if (arena.getSpace() == plan::Space::Device)
+    if (arena.getSpace() == space)
       bytes += arena.getBytes().value_or(0);
+  return bytes;
+}
+
+std::string mlir::zero::describeMissingMemory(plan::ProgramOp program,
+                                              int64_t budget,
+                                              plan::Space space) {
+  int64_t bytes = getArenaBytes(program, space);
   PlanOrder order(program);
-  std::vector<PlanLifetime> peak = findPeak(program, order);
+  std::vector<PlanLifetime> peak = findPeak(program, order, space);
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << "needs " << bytes << " bytes of device memory on each rank, "
-     << bytes - budget << " more than the budget of " << budget
-     << "; largest at the peak: ";
+  os << "needs " << bytes << " bytes of " << plan::stringifySpace(space)
+     << " memory on each rank, " << bytes - budget
+     << " more than the budget of " << budget << "; largest at the peak: ";
   size_t count = std::min(peak.size(), kMaxNames);
   llvm::interleaveComma(ArrayRef(peak).take_front(count), os,
                         [&](PlanLifetime life) {
                           os << nameOf(life, order) << " ("
                              << life.buffer.getBytes() << " bytes)";
                         });
-  os << "; what would help: " << describeHelp(program, peak);
+  os << "; what would help: " << describeHelp(program, peak, space);
   return text;
 }

@@ -11,9 +11,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "HostKernelGroups.h"
 #include "JoinPads.h"
-#include "KernelGroups.h"
 #include "LibraryCalls.h"
+#include "MovedValues.h"
 #include "zero/Lowering/Kernels.h"
 #include "zero/Lowering/Passes.h"
 #include "zero/Transforms/StepUtils.h"
@@ -77,30 +78,20 @@ static void collectOutputs(const KernelGroup &group, Interface &interface) {
         interface.outputs.push_back(result);
 }
 
-/// The symbol whose stored value `value` is, as a whole or this rank's part.
-static Operation *findRead(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (auto local = dyn_cast_or_null<LocalOp>(op))
-    return findRead(local->getOperand(0));
-  return isa_and_nonnull<ReadOp>(op) ? op : nullptr;
-}
-
 /// The operand that a `zero.assign` of `output` replaces; only for a group of
 /// elementwise ops, which can run in place.
 static int64_t findAssigned(const KernelGroup &group,
                             const Interface &interface, Value output) {
   if (!llvm::all_of(group.ops, isElementwise))
     return -1;
-  for (Operation *user : output.getUsers()) {
-    auto assign = dyn_cast<AssignOp>(user);
-    if (!assign)
-      continue;
-    for (auto [index, input] : llvm::enumerate(interface.inputs)) {
-      auto read = dyn_cast_or_null<ReadOp>(findRead(input));
-      if (read && read.getSymbolAttr() == assign.getSymbolAttr() &&
-          input.getType() == output.getType())
-        return index;
-    }
+  StringRef symbol = getAssignedSymbol(output);
+  if (symbol.empty())
+    return -1;
+  for (auto [index, input] : llvm::enumerate(interface.inputs)) {
+    auto read = getUnmoved(input).getDefiningOp<ReadOp>();
+    if (read && read.getSymbol() == symbol &&
+        input.getType() == output.getType())
+      return index;
   }
   return -1;
 }
@@ -109,11 +100,14 @@ static int64_t findAssigned(const KernelGroup &group,
 static int64_t findAccumulator(const KernelGroup &group,
                                const Interface &interface,
                                SymbolTable &symbols) {
-  StateOp accumulator = getSummedAccumulator(group.root(), symbols);
+  StateOp accumulator;
+  for (Value operand : group.root()->getOperands())
+    if (!accumulator)
+      accumulator = getReadAccumulator(getUnmoved(operand), symbols);
   if (!accumulator || !llvm::all_of(group.ops, isElementwise))
     return -1;
   for (auto [index, input] : llvm::enumerate(interface.inputs))
-    if (getReadAccumulator(input, symbols) == accumulator &&
+    if (getReadAccumulator(getUnmoved(input), symbols) == accumulator &&
         input.getType() == group.root()->getResult(0).getType())
       return index;
   return -1;
@@ -121,14 +115,14 @@ static int64_t findAccumulator(const KernelGroup &group,
 
 static void findTies(const KernelGroup &group, Interface &interface,
                      SymbolTable &symbols) {
-  auto update = dyn_cast<OptimizerUpdate>(group.root());
   for (Value output : interface.outputs) {
     int64_t tied = -1;
-    if (update && output.getDefiningOp() == group.root()) {
+    if (auto update = output.getDefiningOp<OptimizerUpdate>()) {
       unsigned number = cast<OpResult>(output).getResultNumber();
       Value replaced = update.getReplacedOperand(number).get();
       auto at = llvm::find(interface.inputs, replaced);
-      tied = std::distance(interface.inputs.begin(), at);
+      if (at != interface.inputs.end())
+        tied = std::distance(interface.inputs.begin(), at);
     } else if (output.getDefiningOp() == group.root() &&
                findAccumulator(group, interface, symbols) >= 0) {
       tied = findAccumulator(group, interface, symbols);
@@ -192,6 +186,7 @@ public:
   unsigned getNumKernels() const { return kernels.size(); }
 
 private:
+  LogicalResult runOn(Block &block);
   LogicalResult outline(const KernelGroup &group);
   func::FuncOp build(const KernelGroup &group, const Interface &interface);
   func::FuncOp share(func::FuncOp kernel, StringRef name);
@@ -217,6 +212,8 @@ func::FuncOp Outliner::build(const KernelGroup &group,
   kernel->setAttr(kKernelAttr, b.getUnitAttr());
   if (llvm::any_of(interface.tied, [](int64_t tied) { return tied >= 0; }))
     kernel->setAttr(kTiedAttr, b.getDenseI64ArrayAttr(interface.tied));
+  if (isa<OnHostOp, OnHostStartOp>(group.root()->getParentOp()))
+    kernel->setAttr(plan::kHostKernelAttr, b.getUnitAttr());
 
   b.setInsertionPointToStart(kernel.addEntryBlock());
   IRMapping map;
@@ -305,9 +302,7 @@ LogicalResult Outliner::outline(const KernelGroup &group) {
   return success();
 }
 
-LogicalResult Outliner::run(func::FuncOp step) {
-  Block &block = step.getBody().front();
-  joinPads(block);
+LogicalResult Outliner::runOn(Block &block) {
   for (const KernelGroup &group : findKernelGroups(block))
     if (failed(outline(group)))
       return failure();
@@ -315,6 +310,21 @@ LogicalResult Outliner::run(func::FuncOp step) {
     if (op.use_empty() && isRematerialized(&op))
       op.erase();
   return success();
+}
+
+LogicalResult Outliner::run(func::FuncOp step) {
+  Block &block = step.getBody().front();
+  joinPads(block);
+  for (Operation &op : block)
+    if (isa<OnHostOp, OnHostStartOp>(op)) {
+      Block &body = op.getRegion(0).front();
+      for (const KernelGroup &group : findHostKernelGroups(body))
+        if (failed(outline(group)))
+          return failure();
+      if (failed(runOn(body)))
+        return failure();
+    }
+  return runOn(block);
 }
 
 namespace {

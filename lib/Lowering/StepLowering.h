@@ -22,8 +22,20 @@
 #include "dialects/Zero/Zero.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include <array>
 
 namespace mlir::zero {
+
+/// Stream of what the host's processor does.
+constexpr StringLiteral kHostStream = "host";
+
+/// The arena of what lies in `value`, or in a value of `type` at rest.
+plan::Space getSpace(Value value);
+plan::Space getSpace(Type type);
+
+/// The symbol that `value` is read from, as a whole or this rank's part, or
+/// moved from; empty where it is something else.
+StringRef findSymbol(Value value);
 
 /// A collective of the step, with or without a future.
 struct Collective {
@@ -95,7 +107,22 @@ private:
   std::string findUpdated(Operation *user);
   bool isOnlyAdded(Value value);
 
+  // Transfers and compute of the host (PlanLowerOffload.cpp).
+  template <typename OpTy>
+  LogicalResult lowerTransfer(OpTy op);
+  void moveTo(Location loc, plan::Space space, Value input, Value output,
+              Operation *op);
+  LogicalResult lowerOnHost(Operation *op);
+  void endOnHost();
+  Storage *yieldedStorage(Value result, plan::DispatchOp op);
+  void reserveDiskBlocks();
+  std::string describeMoved(Value input, Value output);
+  int64_t paddingOf(const Place &place) const;
+
   // Pieces of the above.
+  ShapedType getHeldType(Type type) const;
+  void issue(plan::CommandOpInterface command);
+  Place placeResult(plan::DispatchOp op, Value result);
   std::optional<int64_t> getParts(ArrayRef<int64_t> axes) const;
   IntegerAttr getPartsAttr(int64_t parts);
   template <typename OpTy>
@@ -117,13 +144,14 @@ private:
   StepLiveness liveness;
   plan::ProgramOp program;
   OpBuilder declarations, commands;
-  plan::ArenaOp arena;
   StepMemory memory;
   CommandOrder order;
+  bool onHost = false;                 ///< what is lowered runs on the host
+  plan::CommandOpInterface lastOnHost; ///< the last command that does
   DenseMap<Value, plan::CommandOpInterface> inFlight; ///< by future
   llvm::StringMap<Storage *> symbols;
   llvm::StringMap<Storage *> inputs; ///< by name: both functions have them
-  DenseMap<Attribute, Storage *> constants;
+  std::array<DenseMap<Attribute, Storage *>, 2> constants; ///< 1: the host's
 };
 
 } // namespace mlir::zero

@@ -13,6 +13,7 @@
 #include "StepStorage.h"
 
 #include "dialects/Zero/Zero.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::zero;
@@ -23,14 +24,14 @@ using namespace mlir::zero;
 
 StepLiveness::StepLiveness(func::FuncOp step) {
   int64_t next = 0;
-  for (Operation &op : step.getBody().front()) {
-    positions[&op] = next;
-    if (auto read = dyn_cast<ReadOp>(&op))
+  step.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+    positions[op] = next;
+    if (auto read = dyn_cast<ReadOp>(op))
       reads[read.getSymbol()].push_back(next);
-    if (auto assign = dyn_cast<AssignOp>(&op))
+    if (auto assign = dyn_cast<AssignOp>(op))
       assignments[assign.getSymbol()] = next;
     ++next;
-  }
+  });
 }
 
 /// Where `op` is done: a start, where its future is awaited.
@@ -75,13 +76,28 @@ bool StepLiveness::isReadAgain(StringRef symbol, int64_t from) const {
 // Memory
 //===----------------------------------------------------------------------===//
 
-Storage *StepMemory::create(Location loc, ShapedType type, plan::Kind kind) {
+/// The arenas stand in the order of their spaces.
+Value StepMemory::arenaOf(plan::Space space, Location loc) {
+  Value &arena = arenas[static_cast<size_t>(space)];
+  if (arena)
+    return arena;
+  if (space != plan::Space::Device)
+    arenaOf(static_cast<plan::Space>(static_cast<int32_t>(space) - 1), loc);
+  return arena = plan::ArenaOp::create(
+             builder, loc, plan::ArenaType::get(builder.getContext()), space,
+             IntegerAttr(), IntegerAttr(), IntegerAttr());
+}
+
+Storage *StepMemory::create(Location loc, ShapedType type, plan::Kind kind,
+                            plan::Space space) {
   auto memref = MemRefType::get(type.getShape(), type.getElementType());
   Storage &storage = all.emplace_back();
-  storage.buffer = plan::BufferOp::create(builder, loc, memref, arena,
-                                          /*offset=*/nullptr, kind,
-                                          /*capacity=*/nullptr,
-                                          /*padding=*/nullptr);
+  storage.space = space;
+  storage.buffer =
+      plan::BufferOp::create(builder, loc, memref, arenaOf(space, loc),
+                             /*offset=*/nullptr, kind,
+                             /*capacity=*/nullptr,
+                             /*padding=*/nullptr);
   return &storage;
 }
 
@@ -91,13 +107,22 @@ void StepMemory::clearValues() {
   places.clear();
 }
 
+static void grow(plan::BufferOp buffer, int64_t bytes, int64_t ranks) {
+  int64_t more = bytes - buffer.getBytes();
+  if (more <= 0)
+    return;
+  buffer.setPadding(buffer.getPadding().value_or(0) + more * ranks);
+  buffer.setCapacity(bytes);
+}
+
 void StepMemory::reserve(Storage *storage, int64_t elements, int64_t ranks) {
   MemRefType type = storage->buffer.getBuffer().getType();
-  int64_t bytes = elements * plan::elementBytes(type.getElementType());
-  if (bytes <= storage->buffer.getBytes())
-    return;
-  storage->buffer.setCapacity(bytes);
-  storage->buffer.setPadding((bytes - plan::sizeInBytes(type)) * ranks);
+  grow(storage->buffer, elements * plan::elementBytes(type.getElementType()),
+       ranks);
+}
+
+void StepMemory::reserveBlocks(plan::BufferOp buffer, int64_t ranks) {
+  grow(buffer, llvm::alignTo(buffer.getBytes(), plan::kDiskBlockBytes), ranks);
 }
 
 void StepMemory::bind(Value value, const Place &place) {
@@ -112,8 +137,11 @@ const Place *StepMemory::find(Value value) const {
 
 bool StepMemory::mayOverwrite(Storage *storage, Operation *op) const {
   int64_t at = liveness.position(op);
+  // What the body of a host's op computes, the op does.
+  Operation *parent = op->getParentOp();
+  Operation *in = isa<OnHostOp, OnHostStartOp>(parent) ? parent : op;
   for (Value value : storage->values)
-    if (liveness.lastRead(value, op) > at)
+    if (liveness.lastRead(value, in) > at)
       return false;
   return storage->symbol.empty() || !liveness.isReadAgain(storage->symbol, at);
 }

@@ -20,6 +20,7 @@
 #include "dialects/Plan/Plan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
+#include <array>
 #include <deque>
 
 namespace mlir::zero {
@@ -27,6 +28,7 @@ namespace mlir::zero {
 /// A buffer to be, and the values that are in it now.
 struct Storage {
   plan::BufferOp buffer;
+  plan::Space space = plan::Space::Device;
   std::string symbol;        ///< zero.param or zero.state held, or empty
   SmallVector<Value> values; ///< values of the step that read it
 };
@@ -41,7 +43,8 @@ struct Place {
   int64_t parts = 0;
 };
 
-/// Positions of ops in the step and last reads of values, views included.
+/// Positions of ops in the step, those in host bodies included, and last reads
+/// of values, views included.
 class StepLiveness {
 public:
   explicit StepLiveness(func::FuncOp step);
@@ -70,14 +73,18 @@ private:
 /// All storages of a step, with the ops that declare them.
 class StepMemory {
 public:
-  StepMemory(OpBuilder declarations, Value arena, const StepLiveness &liveness)
-      : builder(declarations), arena(arena), liveness(liveness) {}
+  StepMemory(OpBuilder declarations, const StepLiveness &liveness)
+      : builder(declarations), liveness(liveness) {}
 
-  /// A new storage for a tensor of `type`.
-  Storage *create(Location loc, ShapedType type, plan::Kind kind);
+  /// A new storage for a tensor of `type` in the arena of `space`.
+  Storage *create(Location loc, ShapedType type, plan::Kind kind,
+                  plan::Space space = plan::Space::Device);
 
   /// Forgets all values: those of another function come.
   void clearValues();
+
+  /// Makes the size of `buffer` whole blocks of a disk, on each of `ranks`.
+  static void reserveBlocks(plan::BufferOp buffer, int64_t ranks);
 
   /// Makes `storage` hold at least `elements` elements on each of `ranks`
   /// ranks; what exceeds its type is padding.
@@ -97,8 +104,10 @@ public:
   std::deque<Storage> &storages() { return all; }
 
 private:
+  Value arenaOf(plan::Space space, Location loc);
+
   OpBuilder builder;
-  Value arena;
+  std::array<Value, 3> arenas; ///< by space; null as long as nothing is there
   const StepLiveness &liveness;
   std::deque<Storage> all; // stable addresses
   DenseMap<Value, Place> places;

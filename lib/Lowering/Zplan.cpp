@@ -41,6 +41,7 @@ public:
 
 private:
   LogicalResult add(Operation *op);
+  uint32_t hostAlignment();
   void add(plan::ArenaOp op);
   LogicalResult add(plan::BufferOp op);
   void add(plan::ParameterOp op);
@@ -153,13 +154,29 @@ std::unique_ptr<fb::OperandT> ZplanWriter::operand(Value value) {
 // Declarations
 //===----------------------------------------------------------------------===//
 
+/// That of a disk's blocks where there is one: of the disk itself, and of host
+/// memory.
+uint32_t ZplanWriter::hostAlignment() {
+  return llvm::any_of(program.getBody().getOps<plan::ArenaOp>(),
+                      [](plan::ArenaOp op) {
+                        return op.getSpace() == plan::Space::Disk;
+                      })
+             ? plan::kDiskBlockBytes
+             : 64;
+}
+
 void ZplanWriter::add(plan::ArenaOp op) {
   auto arena = std::make_unique<fb::ArenaT>();
   arena->space = static_cast<fb::Space>(op.getSpace());
   arena->bytes = op.getBytes().value_or(0);
-  arena->alignment = 64;
-  if (op.getSpace() == plan::Space::Device)
-    out.arena_lower_bound += op.getLowerBound().value_or(0);
+  arena->alignment =
+      op.getSpace() == plan::Space::Device ? 64 : hostAlignment();
+  arena->lower_bound = op.getLowerBound().value_or(0);
+  arena->budget = op.getBudget().value_or(-1);
+  if (op.getSpace() == plan::Space::Device) {
+    arena->budget = program.getBudget().value_or(-1);
+    out.arena_lower_bound += arena->lower_bound;
+  }
   arenas[op.getArena()] = out.arenas.size();
   out.arenas.push_back(std::move(arena));
 }
@@ -326,6 +343,15 @@ void ZplanWriter::addUses(plan::CommandOpInterface op) {
   }
 }
 
+/// Into how many parts the kernel of `op` may be cut; 0: it may not.
+static int64_t getSplit(plan::LaunchOp op) {
+  Operation *kernel =
+      SymbolTable::lookupNearestSymbolFrom(op, op.getCalleeAttr());
+  auto split = kernel ? kernel->getAttrOfType<IntegerAttr>(plan::kSplitAttr)
+                      : IntegerAttr();
+  return split ? split.getInt() : 0;
+}
+
 /// "name" or "file:line:column" of a location, whichever says more.
 static std::string describe(Location loc) {
   if (auto name = dyn_cast<NameLoc>(loc))
@@ -356,6 +382,8 @@ LogicalResult ZplanWriter::addCommand(plan::CommandOpInterface op) {
         withBuffers(fb::Op_Launch, op.getCallee(), op.getBuffers());
         for (int64_t index : op.getWrites())
           command->writes.push_back(index);
+        command->host = op.getHost();
+        command->split = getSplit(op);
       })
       .Case([&](plan::CallOp op) {
         withBuffers(fb::Op_Call, op.getCallee(), op.getBuffers());

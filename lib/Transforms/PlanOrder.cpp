@@ -112,31 +112,14 @@ plan::BufferOp mlir::zero::getUnderlyingBuffer(Value value) {
   return value.getDefiningOp<plan::BufferOp>();
 }
 
-bool mlir::zero::livesForever(plan::Kind kind) {
-  switch (kind) {
-  case plan::Kind::Parameter:
-  case plan::Kind::OptimizerState:
-  case plan::Kind::Input:
-  case plan::Kind::Constant:
-  case plan::Kind::Persistent:
-    return true;
-  case plan::Kind::Gradient:
-  case plan::Kind::Gathered:
-  case plan::Kind::Activation:
-    return false;
-  }
-  return true;
-}
-
 llvm::DenseSet<Operation *>
 mlir::zero::findLastingBuffers(plan::ProgramOp program) {
   llvm::DenseSet<Operation *> lasting;
-  for (auto buffer : program.getBody().getOps<plan::BufferOp>())
-    if (livesForever(buffer.getKind()))
-      lasting.insert(buffer);
-  // The kind of an accumulator is that of gradients.
-  for (auto parameter : program.getBody().getOps<plan::ParameterOp>())
-    lasting.insert(getUnderlyingBuffer(parameter.getBuffer()));
+  // The kind does not say it: that of an accumulator is that of gradients, and
+  // a parameter on disk has copies that do not last.
+  for (Operation &op : program.getBody().front())
+    if (isa<plan::ParameterOp, plan::InputOp, plan::ConstantOp>(op))
+      lasting.insert(getUnderlyingBuffer(op.getOperand(0)));
   return lasting;
 }
 

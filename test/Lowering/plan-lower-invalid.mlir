@@ -9,7 +9,7 @@ module {
 
 module {
   shard.grid @hsdp(shape = 2x4)
-  // expected-error @+1 {{the plan takes shards of dimension 0 over the last grid axis or all in device memory}}
+  // expected-error @+1 {{the plan takes shards of dimension 0 over the last grid axis or all}}
   zero.param @w : !zero.sharded<8x8xf32, @hsdp, axes = [0], dim = 0>
   func.func @step() { return }
 }
@@ -18,7 +18,7 @@ module {
 
 module {
   shard.grid @dp(shape = 2)
-  // expected-error @+1 {{the plan takes shards of dimension 0 over the last grid axis or all in device memory}}
+  // expected-error @+1 {{the plan takes shards of dimension 0 over the last grid axis or all}}
   zero.param @w : !zero.sharded<8x8xf32, @dp, dim = 1>
   func.func @step() { return }
 }
@@ -114,6 +114,57 @@ module {
   func.func @step(%x: tensor<4x4xf32> {zero.input = "x"}) {
     // expected-error @+1 {{starts a future that is not awaited exactly once}}
     %0 = zero.all_reduce_start %x on @dp : (tensor<4x4xf32>) -> !zero.future<tensor<4x4xf32>>
+    return
+  }
+}
+
+// -----
+
+// A copy is shown: nothing moves by being assigned.
+module {
+  zero.param @w : tensor<4xf32>
+  func.func @step(%x: tensor<4xf32> {zero.input = "x"}) {
+    %h = zero.transfer %x from device to host : (tensor<4xf32>) -> tensor<4xf32>
+    // expected-error @+1 {{stores a value in host memory in @w, which is in device memory; a zero.transfer has to bring it there}}
+    zero.assign @w, %h : tensor<4xf32>
+    return
+  }
+}
+
+// -----
+
+module {
+  func.func @step(%x: tensor<4xf32> {zero.input = "x"}) {
+    // expected-error @+1 {{moves a value from host memory that is in device memory}}
+    %h = zero.transfer %x from host to disk : (tensor<4xf32>) -> tensor<4xf32>
+    return
+  }
+}
+
+// -----
+
+module {
+  func.func private @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.kernel}
+  func.func @step(%x: tensor<4xf32> {zero.input = "x"}) {
+    // expected-error @+1 {{computes with a value in device memory; a zero.transfer to host memory has to come before}}
+    %y = zero.on_host (%a = %x) : (tensor<4xf32>) -> (tensor<4xf32>) {
+      %b = plan.dispatch @k(%a) tied [-1] : (tensor<4xf32>) -> tensor<4xf32>
+      zero.yield %b : tensor<4xf32>
+    }
+    return
+  }
+}
+
+// -----
+
+module {
+  func.func @step(%x: tensor<4x4xf32> {zero.input = "x"}) {
+    %h = zero.transfer %x from device to host : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    %y = zero.on_host (%a = %h) : (tensor<4x4xf32>) -> (tensor<4x4xf32>) {
+      // expected-error @+1 {{cannot run on the host's processor, which has kernels only}}
+      %b = train.matmul %a, %a : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+      zero.yield %b : tensor<4x4xf32>
+    }
     return
   }
 }

@@ -25,17 +25,19 @@ namespace mlir::zero {
 /// up, not the table) and computes what the ops in its function do.
 OpWork getCommandWork(plan::CommandOpInterface command);
 
-/// "all_gather fc1.weight", "matmul /fc1/Gemm": the op, with its parameters or
-/// the node of the model.
+/// "all_gather fc1.weight", "matmul /fc1/Gemm": the op, with its parameters,
+/// what a copy says it moves, or the node of the model.
 std::string getCommandLabel(plan::CommandOpInterface command);
 
-/// What channel `command` is work for: Compute, a collective or a copy.
+/// What channel `command` is work for: Compute, a collective, a copy between
+/// two memory spaces, or HostCompute.
 TaskKind getCommandKind(plan::CommandOpInterface command);
 
 /// Bytes of the whole tensors of `collective`, padding not counted.
 int64_t getWholeBytes(plan::CollectiveOpInterface collective);
 
-/// What one rank sends for `command` in the ring model.
+/// What one rank sends for `command` in the ring model, or what a copy moves
+/// from one memory space to another.
 int64_t getSentBytes(plan::CommandOpInterface command);
 
 /// Seconds of `command` when it has its stream for itself.
@@ -46,10 +48,14 @@ double predictSeconds(plan::CommandOpInterface command, const CostModel &cost);
 /// compute comes to another command. Deterministic.
 Timeline predictTimeline(plan::ProgramOp program, const CostModel &cost);
 
-/// Why the device arena of `program` is larger than `budget` bytes, in one
+/// Bytes of one rank's arenas in `space`; 0 before they are allocated.
+int64_t getArenaBytes(plan::ProgramOp program, plan::Space space);
+
+/// Why the arena of `program` in `space` is larger than `budget` bytes, in one
 /// line: how many bytes are missing, the largest tensors alive at the peak, and
 /// what would help.
-std::string describeMissingMemory(plan::ProgramOp program, int64_t budget);
+std::string describeMissingMemory(plan::ProgramOp program, int64_t budget,
+                                  plan::Space space = plan::Space::Device);
 
 } // namespace mlir::zero
 

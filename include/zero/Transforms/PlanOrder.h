@@ -78,18 +78,14 @@ struct PlanLifetime {
 };
 
 /// The buffers that keep their value from one step to the next, or are written
-/// by the runtime outside the commands.
+/// by the runtime outside the commands: parameters, inputs, constants.
 llvm::DenseSet<Operation *> findLastingBuffers(plan::ProgramOp program);
 
 /// The buffer that `value` is, or is a view of.
 plan::BufferOp getUnderlyingBuffer(Value value);
 
-/// Whether buffers of `kind` keep their value from one step to the next, or are
-/// written by the runtime outside the commands.
-bool livesForever(plan::Kind kind);
-
 /// Lifetimes of all buffers, in the order of their ops. Outputs live to the
-/// end, one position past the last command, and so do kinds that live forever.
+/// end, one position past the last command, and so do those that last.
 std::vector<PlanLifetime> computeLifetimes(plan::ProgramOp program,
                                            const PlanOrder &order);
 
