@@ -31,6 +31,14 @@ constexpr uint32_t maxStreams = 64;
 constexpr uint32_t maxEvents = 1 << 20;
 /// What the tensor library can address.
 constexpr size_t maxDims = 12;
+/// A disk is read and written past the system's cache in blocks of this size.
+constexpr uint32_t diskBlock = 4096;
+
+const char *spaceName(fb::Space space) {
+  return space == fb::Space_Device ? "device"
+         : space == fb::Space_Host ? "host"
+                                   : "disk";
+}
 
 class Checker {
 public:
@@ -52,6 +60,8 @@ private:
   void checkOperand(const Command &command, size_t index);
   void checkLaunch(const Command &command);
   void checkCopy(const Command &command);
+  void checkSpaces(const Command &command);
+  void checkCopySpaces(const Command &command);
   void checkCollective(const Command &command);
   void checkPieceBounds(const Command &command, const Piece &piece);
   void checkInPlace(const Command &command);
@@ -69,6 +79,21 @@ private:
       bad("buffer ", index, " does not exist: the program has ",
           program.buffers.size());
     return program.buffers[index];
+  }
+  fb::Space spaceOf(const Buffer &buffer) {
+    return program.arenas[buffer.arena].space;
+  }
+  /// `buffer` must be in `space`, where `who` works.
+  void requireSpace(const Buffer &buffer, fb::Space space, const char *who) {
+    if (spaceOf(buffer) != space)
+      bad("takes ", buffer.name, ", which is in ", spaceName(spaceOf(buffer)),
+          " memory; ", who, " works in ", spaceName(space), " memory");
+  }
+  /// A command or the world outside reads or writes `buffer` in memory.
+  void requireMemory(const Buffer &buffer) {
+    if (spaceOf(buffer) == fb::Space_Disk)
+      bad("takes ", buffer.name,
+          ", which is on disk; a disk is only copied from and to");
   }
   /// Bytes of a shape of elements, which must be inside `buffer`.
   uint64_t bytesInside(const std::vector<int64_t> &shape, fb::DType dtype,
@@ -101,11 +126,12 @@ void Checker::checkArena(size_t index) {
   where = "arena " + std::to_string(index) + ": ";
   if (arena.space > fb::Space_MAX)
     bad("unknown memory space ", int(arena.space));
-  if (arena.space == fb::Space_Disk)
-    bad("this runtime has no disk space");
   bool powerOfTwo = (arena.alignment & (arena.alignment - 1)) == 0;
   if (arena.alignment == 0 || !powerOfTwo || arena.alignment > 4096)
     bad("alignment ", arena.alignment, " is not a power of two up to 4096");
+  if (arena.space == fb::Space_Disk && arena.alignment != diskBlock)
+    bad("alignment ", arena.alignment, " of a disk; expected its blocks', ",
+        diskBlock);
 }
 
 void Checker::checkShards(uint32_t shards) {
@@ -127,6 +153,11 @@ void Checker::checkBuffer(const Buffer &buffer) {
   if (buffer.offset % element || buffer.rankStride % element)
     bad("is not aligned to its elements (offset ", buffer.offset,
         ", rank stride ", buffer.rankStride, ")");
+  if (spaceOf(buffer) == fb::Space_Disk &&
+      (buffer.offset % diskBlock || buffer.rankStride % diskBlock))
+    bad("begins inside a block of the disk (offset ", buffer.offset,
+        ", rank stride ", buffer.rankStride, "; blocks have ", diskBlock,
+        " bytes)");
   checkShards(buffer.shards);
   std::optional<uint64_t> end =
       checkedMul(buffer.rankStride, buffer.shards - 1);
@@ -195,6 +226,7 @@ void Checker::checkInput(Input &input) {
     bad("unknown role ", int(input.role));
   const Buffer &buffer = bufferAt(input.buffer);
   input.bytes = bytesInside(input.shape, input.dtype, buffer);
+  requireMemory(buffer);
   if ((input.hasRange || input.hasIgnore) && isFloat(input.dtype))
     bad("a range is only for integers, not ", dtypeName(input.dtype));
 }
@@ -204,12 +236,14 @@ void Checker::checkOutput(Output &output) {
   if (output.across > fb::AcrossRanks_MAX)
     bad("unknown rule across ranks ", int(output.across));
   const Buffer &buffer = bufferAt(output.buffer);
+  requireMemory(buffer);
   output.elements = *elementCount(buffer.shape);
 }
 
 void Checker::checkConstant(const Constant &constant) {
   where = "constant: ";
   const Buffer &buffer = bufferAt(constant.buffer);
+  requireMemory(buffer);
   if (constant.bytes > buffer.bytes)
     bad("has ", constant.bytes, " bytes but its buffer ", buffer.name, " has ",
         buffer.bytes);
@@ -266,6 +300,48 @@ void Checker::checkCopy(const Command &command) {
   bool flat = isContiguous(from) && isContiguous(to);
   if (!sameCount || (!flat && from.sizes != to.sizes))
     bad("copies between different shapes");
+}
+
+/// Spaces are device, host, disk: a transfer is one step along that line.
+void Checker::checkCopySpaces(const Command &command) {
+  const Buffer &from = bufferAt(command.operands[0].buffer);
+  const Buffer &to = bufferAt(command.operands[1].buffer);
+  bool onDisk =
+      spaceOf(from) == fb::Space_Disk || spaceOf(to) == fb::Space_Disk;
+  if (!onDisk)
+    return;
+  if (spaceOf(from) != fb::Space_Host && spaceOf(to) != fb::Space_Host)
+    bad("copies ", from.name, " in ", spaceName(spaceOf(from)), " memory to ",
+        to.name, " in ", spaceName(spaceOf(to)),
+        " memory; a disk is copied from and to host memory only");
+  for (const Operand &operand : command.operands)
+    if (!isContiguous(operand.view))
+      bad("copies a strided view from or to a disk");
+}
+
+/// Each processor computes in its own memory.
+void Checker::checkSpaces(const Command &command) {
+  bool launch = command.op == fb::Op_Launch;
+  if (command.host && !launch)
+    bad("is for the host's processor, which only launches kernels");
+  if (command.split && (!launch || command.split < 0))
+    bad("runs in ", command.split,
+        " parts; only kernels are cut, into 0 or more");
+  if (command.op == fb::Op_Copy)
+    return checkCopySpaces(command);
+  for (const Operand &operand : command.operands) {
+    const Buffer &buffer = bufferAt(operand.buffer);
+    if (command.op == fb::Op_Fill)
+      requireMemory(buffer);
+    else if (command.host)
+      requireSpace(buffer, fb::Space_Host, "the host's processor");
+    else
+      requireSpace(buffer, fb::Space_Device, "the device");
+  }
+  for (const Piece &piece : command.pieces) {
+    requireSpace(bufferAt(piece.source), fb::Space_Device, "a collective");
+    requireSpace(bufferAt(piece.target), fb::Space_Device, "a collective");
+  }
 }
 
 void Checker::checkPieceBounds(const Command &command, const Piece &piece) {
@@ -443,6 +519,7 @@ void Checker::checkCommand(size_t index) {
     checkLaunch(command);
   else if (command.op != fb::Op_Call)
     checkCopy(command);
+  checkSpaces(command);
   checkRelease(command);
 }
 

@@ -114,7 +114,8 @@ static std::vector<Lifetime> lifetimes(const Program &program) {
   return result;
 }
 
-std::vector<KindBytes> zrt::memoryByCommand(const Program &program) {
+std::vector<KindBytes> zrt::memoryByCommand(const Program &program,
+                                            fb::Space space) {
   std::vector<Storage> arenas(program.arenas.size());
   std::vector<Lifetime> lives = lifetimes(program);
   size_t count = program.commands.size();
@@ -122,8 +123,8 @@ std::vector<KindBytes> zrt::memoryByCommand(const Program &program) {
   for (uint32_t index = 0; index < lives.size(); ++index) {
     const Buffer &buffer = program.buffers[index];
     const Lifetime &life = lives[index];
-    bool device = program.arenas[buffer.arena].space == fb::Space_Device;
-    if (!device || !buffer.bytes || life.first >= count)
+    bool inSpace = program.arenas[buffer.arena].space == space;
+    if (!inSpace || !buffer.bytes || life.first >= count)
       continue;
     arenas[buffer.arena].add(buffer.begin(0), buffer.end(0));
     begins[life.first].push_back(index);
@@ -152,7 +153,8 @@ std::vector<KindBytes> zrt::memoryByCommand(const Program &program) {
 uint64_t zrt::gatheredPeak(const Program &program) {
   auto bytes = [&](uint32_t index) {
     const Buffer &buffer = program.buffers[index];
-    return buffer.kind == fb::Kind_Gathered ? buffer.bytes : 0;
+    bool device = program.arenas[buffer.arena].space == fb::Space_Device;
+    return device && buffer.kind == fb::Kind_Gathered ? buffer.bytes : 0;
   };
   uint64_t gathered = 0, most = 0;
   for (size_t index = 0; index < program.commands.size(); ++index) {

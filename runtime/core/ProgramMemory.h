@@ -23,14 +23,15 @@ namespace zrt {
 /// Bytes by fb::Kind.
 using KindBytes = std::array<uint64_t, fb::Kind_MAX + 1>;
 
-/// Device memory of a rank that is alive at each command; storage that two
+/// Memory of a rank in `space` that is alive at each command; storage that two
 /// buffers share counts once. State, inputs, constants and outputs live for
 /// the whole step, another buffer from its first use to its last. What a
 /// command of another stream uses is held until a command waits for it.
-std::vector<KindBytes> memoryByCommand(const Program &program);
+std::vector<KindBytes> memoryByCommand(const Program &program,
+                                       fb::Space space = fb::Space_Device);
 
-/// Most bytes of gathered parameters alive at one time: from the gather to the
-/// command that releases them.
+/// Most bytes of gathered parameters alive in device memory at one time: from
+/// the gather or copy to the command that releases them.
 uint64_t gatheredPeak(const Program &program);
 
 } // namespace zrt

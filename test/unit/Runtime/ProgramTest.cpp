@@ -253,9 +253,6 @@ TEST(Program, Indices) {
 TEST(Program, ArenasAndBuffers) {
   EXPECT_EQ(errorAfter([](fb::ProgramT &p) { p.arenas[0]->alignment = 48; }),
             "arena 0: alignment 48 is not a power of two up to 4096");
-  EXPECT_EQ(
-      errorAfter([](fb::ProgramT &p) { p.arenas[0]->space = fb::Space_Disk; }),
-      "arena 0: this runtime has no disk space");
   EXPECT_EQ(errorAfter([](fb::ProgramT &p) {
               p.arenas[0]->space = static_cast<fb::Space>(9);
             }),
