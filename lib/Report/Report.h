@@ -32,7 +32,11 @@ void writeCharts(const DrawnTimelines &drawn, llvm::raw_ostream &os);
 void writeChartData(const DrawnTimelines &drawn, llvm::raw_ostream &os);
 
 void writeTraffic(const DrawnTimelines &drawn, llvm::raw_ostream &os);
+/// Copies to and from host and disk, and compute of the host.
+void writeLinks(const DrawnTimelines &drawn, llvm::raw_ostream &os);
 void writeExposed(const DrawnTimelines &drawn, llvm::raw_ostream &os);
+/// What lives outside device memory, and why.
+void writeOffload(const DrawnTimelines &drawn, llvm::raw_ostream &os);
 void writeDifferences(const DrawnTimelines &drawn, llvm::raw_ostream &os);
 void writeParameters(const DrawnTimelines &drawn, llvm::raw_ostream &os);
 

@@ -54,6 +54,8 @@ public:
 private:
   void timeline(const Timeline &timeline);
   void channels(const Timeline &timeline);
+  void points(ArrayRef<TimelineMemory> memory);
+  void space(const TimelineSpace &space);
   template <typename Range, typename Get>
   void column(StringRef key, const Range &rows, Get get) {
     ListSeparator comma(",");
@@ -81,6 +83,29 @@ void DataWriter::channels(const Timeline &timeline) {
   os << ']';
 }
 
+void DataWriter::points(ArrayRef<TimelineMemory> memory) {
+  using Point = TimelineMemory;
+  column("time", memory, [](const Point &p) { return toNanoseconds(p.time); });
+  os << ",\"memory\":[";
+  ListSeparator comma(",");
+  for (size_t kind = 0; kind != kNumMemoryKinds; ++kind) {
+    os << comma << '[';
+    ListSeparator inner(",");
+    for (const Point &point : memory)
+      os << inner << point.bytes[kind];
+    os << ']';
+  }
+  os << ']';
+}
+
+void DataWriter::space(const TimelineSpace &space) {
+  os << "{\"budget\":" << space.budgetBytes
+     << ",\"planned\":" << space.plannedPeak
+     << ",\"bound\":" << space.lowerBound;
+  points(space.memory);
+  os << '}';
+}
+
 void DataWriter::timeline(const Timeline &t) {
   os << "{\"source\":" << strings.number(t.source)
      << ",\"step\":" << toNanoseconds(t.stepSeconds)
@@ -105,18 +130,11 @@ void DataWriter::timeline(const Timeline &t) {
   column("reason", t.spans,
          [&](const Span &s) { return strings.number(s.reason); });
   column("command", t.spans, [](const Span &s) { return s.command; });
-  using Point = TimelineMemory;
-  column("time", t.memory,
-         [](const Point &p) { return toNanoseconds(p.time); });
-  os << ",\"memory\":[";
-  ListSeparator comma(",");
-  for (size_t kind = 0; kind != kNumMemoryKinds; ++kind) {
-    os << comma << '[';
-    ListSeparator inner(",");
-    for (const Point &point : t.memory)
-      os << inner << point.bytes[kind];
-    os << ']';
-  }
+  points(t.memory);
+  os << ",\"spaces\":[";
+  space(t.host);
+  os << ',';
+  space(t.disk);
   os << "]}";
 }
 
@@ -168,20 +186,24 @@ static constexpr StringLiteral timelineSection = R"html(
 </section>
 )html";
 
-static constexpr StringLiteral memorySection = R"html(
-<section id="memory" class="script">
-<h2>Memory of a rank</h2>
-<div class="bar"><span id="memory-source"></span></div>
-<div class="legend" id="memory-legend"></div>
-<div class="chart" id="memory-chart"><canvas></canvas></div>
-</section>
-)html";
+/// A chart of one memory space; `id` is of its elements.
+static void writeMemorySection(StringRef id, StringRef title, raw_ostream &os) {
+  os << "\n<section id=\"" << id << "\" class=\"script\">\n<h2>" << title
+     << "</h2>\n<div class=\"bar\"><span id=\"" << id
+     << "-source\"></span></div>\n<div class=\"legend\" id=\"" << id
+     << "-legend\"></div>\n<div class=\"chart\" id=\"" << id
+     << "-chart\"><canvas></canvas></div>\n</section>\n";
+}
 
 void mlir::zero::writeCharts(const DrawnTimelines &drawn, raw_ostream &os) {
   auto timelines = present(drawn);
   if (any_of(timelines, [](const Timeline *t) { return !t->spans.empty(); }))
     os << timelineSection;
-  if (any_of(timelines, [](const Timeline *t) { return !t->memory.empty(); }))
-    os << memorySection;
+  if (any_of(timelines, [](auto *t) { return !t->memory.empty(); }))
+    writeMemorySection("memory", "Memory of a rank", os);
+  if (any_of(timelines, [](auto *t) { return !t->host.memory.empty(); }))
+    writeMemorySection("memory-host", "Host memory of a rank", os);
+  if (any_of(timelines, [](auto *t) { return !t->disk.memory.empty(); }))
+    writeMemorySection("memory-disk", "Disk of a rank", os);
   os << "<div id=\"tip\" role=\"tooltip\" hidden></div>\n";
 }

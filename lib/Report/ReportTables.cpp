@@ -97,13 +97,18 @@ static std::string moreRows(size_t rows) {
                                 " of " + showCount(rows) + ".";
 }
 
+/// Whether `kind` is shown among the links; collectives have their own table.
+static bool isLink(TaskKind kind) {
+  return isTransfer(kind) || kind == TaskKind::HostCompute;
+}
+
 void mlir::zero::writeTraffic(const DrawnTimelines &drawn, raw_ostream &os) {
   using Row = std::pair<const Timeline *, ChannelSummary>;
   std::vector<Row> rows;
   double longest = 0;
   for (const Timeline *timeline : present(drawn))
     for (ChannelSummary &sum : summarizeChannels(*timeline))
-      if (sum.kind != TaskKind::Compute) {
+      if (sum.kind != TaskKind::Compute && !isLink(sum.kind)) {
         longest = std::max(longest, sum.sentBytes);
         rows.push_back({timeline, std::move(sum)});
       }
@@ -140,6 +145,55 @@ void mlir::zero::writeTraffic(const DrawnTimelines &drawn, raw_ostream &os) {
   }
 }
 
+void mlir::zero::writeLinks(const DrawnTimelines &drawn, raw_ostream &os) {
+  using Row = std::pair<const Timeline *, ChannelSummary>;
+  std::vector<Row> rows;
+  for (const Timeline *timeline : present(drawn))
+    for (ChannelSummary &sum : summarizeChannels(*timeline))
+      if (isLink(sum.kind))
+        rows.push_back({timeline, std::move(sum)});
+  if (rows.empty())
+    return;
+  llvm::stable_sort(rows, [](const Row &a, const Row &b) {
+    return std::tie(a.second.kind, a.second.channel) <
+           std::tie(b.second.kind, b.second.channel);
+  });
+  Table table(os, "links", "Links of a rank",
+              "Copies between device, host and disk, each way, and what the "
+              "host's processor computes: the mean over the ranks that are "
+              "shown. Use is the share of the step that a link is busy; stalls "
+              "are what compute stood still for it.");
+  for (StringRef title : {"link", "channel", "source"})
+    table.head(title);
+  for (StringRef title :
+       {"operations", "moved", "busy", "moved per busy second", "use", "stalls",
+        "stalls of the step"})
+    table.head(title, /*isNumber=*/true);
+  table.head("busy");
+  table.body();
+  for (const auto &[timeline, sum] : rows) {
+    double step = timeline->stepSeconds, busy = sum.busySeconds;
+    auto share = [&](double seconds) {
+      double percent = step > 0 ? 100 * seconds / step : 0;
+      table.number(percent, showPercent(percent));
+    };
+    table.rowBegin();
+    table.channel(taskKindName(sum.kind), sum.kind);
+    table.text(sum.channel);
+    table.text(timeline->source);
+    table.number(sum.spans, showCount(sum.spans));
+    table.bytes(sum.sentBytes);
+    table.seconds(busy);
+    double rate = busy > 0 ? sum.sentBytes / busy : 0;
+    table.number(rate, rate > 0 ? showBytes(rate) + "/s" : "");
+    share(busy);
+    table.seconds(sum.exposedSeconds);
+    share(sum.exposedSeconds);
+    table.bar(busy, std::max(busy, step), sum.kind);
+    table.rowEnd();
+  }
+}
+
 void mlir::zero::writeExposed(const DrawnTimelines &drawn, raw_ostream &os) {
   using Row = std::pair<const Timeline *, ExposedCollective>;
   std::vector<Row> rows;
@@ -151,12 +205,12 @@ void mlir::zero::writeExposed(const DrawnTimelines &drawn, raw_ostream &os) {
   llvm::stable_sort(rows, [](const Row &a, const Row &b) {
     return a.second.span->exposed > b.second.span->exposed;
   });
-  Table table(os, "exposed", "Exposed collectives",
+  Table table(os, "exposed", "Exposed collectives and copies",
               "Compute stood still for these. The times are of the rank that "
               "waited longest." +
                   moreRows(rows.size()),
               /*filter=*/true);
-  for (StringRef title : {"collective", "channel", "source"})
+  for (StringRef title : {"operation", "channel", "source"})
     table.head(title);
   for (StringRef title : {"exposed", "takes", "sent", "starts at", "ranks"})
     table.head(title, /*isNumber=*/true);

@@ -104,6 +104,27 @@ static Card peakCard(ArrayRef<const Timeline *> all) {
   return card;
 }
 
+/// Host and disk, where the step uses them.
+static void addSpaceCards(ArrayRef<const Timeline *> all,
+                          SmallVectorImpl<Card> &cards) {
+  auto add = [&](StringRef title, TimelineSpace Timeline::*member) {
+    Card card{title.str(), {}};
+    for (const Timeline *t : all) {
+      const TimelineSpace &space = t->*member;
+      if (space.plannedPeak <= 0)
+        continue;
+      double peak = double(space.plannedPeak), budget = space.budgetBytes;
+      card.values.push_back({showBytes(peak), sourceOf(all, t)});
+      if (card.note.empty() && budget > 0)
+        card.note = share(peak, budget, "the budget, " + showBytes(budget));
+    }
+    if (!card.values.empty())
+      cards.push_back(std::move(card));
+  };
+  add("Host memory", &Timeline::host);
+  add("Disk", &Timeline::disk);
+}
+
 static Card boundCard(const Timeline &t) {
   Card card{"Lower bound", {{showBytes(double(t.lowerBound)), ""}}};
   double gap = double(t.plannedPeak - t.lowerBound);
@@ -186,6 +207,24 @@ static void writeNotes(const DrawnTimelines &drawn, raw_ostream &os) {
   os << "</ul></section>\n";
 }
 
+void mlir::zero::writeOffload(const DrawnTimelines &drawn, raw_ostream &os) {
+  for (const Timeline *timeline : present(drawn)) {
+    if (timeline->offload.empty() && timeline->offloadRules.empty())
+      continue;
+    os << "<section id=\"offload\"><h2>What lives elsewhere</h2>\n";
+    if (!timeline->offload.empty())
+      os << "<p>" << escapeHtml(timeline->offload) << "</p>\n";
+    if (!timeline->offloadRules.empty()) {
+      os << "<ul>\n";
+      for (const std::string &rule : timeline->offloadRules)
+        os << "<li><code>" << escapeHtml(rule) << "</code></li>\n";
+      os << "</ul>\n";
+    }
+    os << "</section>\n";
+    return; // measured and predicted steps are of one plan
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // The page
 //===----------------------------------------------------------------------===//
@@ -222,11 +261,13 @@ void mlir::zero::writeHeader(const DrawnTimelines &drawn, raw_ostream &os) {
     cards.push_back(peakCard(planned));
   if (!planned.empty() && planned.front()->lowerBound > 0)
     cards.push_back(boundCard(*planned.front()));
+  addSpaceCards(timelines, cards);
   writeCards(cards, os);
   for (const Timeline *timeline : timelines)
     writeStepBar(*timeline, os);
   os << "</header>\n";
   writeNotes(drawn, os);
+  writeOffload(drawn, os);
 }
 
 /// Nothing but our own script runs, and nothing is loaded: even a name that
@@ -254,6 +295,7 @@ void mlir::zero::writeReport(ArrayRef<Timeline> timelines, raw_ostream &os) {
   writeHeader(drawn, os);
   writeCharts(drawn, os);
   writeTraffic(drawn, os);
+  writeLinks(drawn, os);
   writeExposed(drawn, os);
   writeDifferences(drawn, os);
   writeParameters(drawn, os);

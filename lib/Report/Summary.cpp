@@ -57,6 +57,11 @@ mlir::zero::summarizeChannels(const Timeline &timeline) {
   return result;
 }
 
+bool mlir::zero::isTransfer(TaskKind kind) {
+  return kind == TaskKind::CopyIn || kind == TaskKind::CopyOut ||
+         kind == TaskKind::DiskRead || kind == TaskKind::DiskWrite;
+}
+
 static int64_t totalBytes(const TimelineMemory &point) {
   return std::accumulate(point.bytes.begin(), point.bytes.end(), int64_t(0));
 }

@@ -52,16 +52,17 @@ static std::string checkSpan(const TimelineSpan &span, int64_t ranks) {
   return span.sentBytes < 0 ? "sends less than 0 bytes" : "";
 }
 
-static std::string checkMemory(ArrayRef<TimelineMemory> memory) {
+static std::string checkMemory(ArrayRef<TimelineMemory> memory,
+                               StringRef of = "") {
   double last = 0;
   for (auto [i, point] : enumerate(memory)) {
     if (!isTime(point.time) || point.time < last)
-      return formatv("memory point {0} is out of order", i);
+      return formatv("{0}memory point {1} is out of order", of, i);
     last = point.time;
     int64_t total = 0;
     for (int64_t bytes : point.bytes)
       if (bytes < 0 || AddOverflow(total, bytes, total))
-        return formatv("memory point {0} has impossible bytes", i);
+        return formatv("{0}memory point {1} has impossible bytes", of, i);
   }
   return "";
 }
@@ -89,6 +90,10 @@ std::string mlir::zero::checkTimeline(const Timeline &timeline) {
   if (timeline.budgetBytes < -1 || timeline.plannedPeak < 0 ||
       timeline.lowerBound < 0)
     return "has a budget or a peak of less than 0 bytes";
+  for (const TimelineSpace *space : {&timeline.host, &timeline.disk})
+    if (space->budgetBytes < -1 || space->plannedPeak < 0 ||
+        space->lowerBound < 0)
+      return "has a host or disk budget or peak of less than 0 bytes";
   if (!isTime(timeline.stepSeconds) || !isTime(timeline.exposedSeconds))
     return "has a step time that is not between 0 and 1e9 s";
   for (auto [i, span] : enumerate(timeline.spans))
@@ -97,7 +102,10 @@ std::string mlir::zero::checkTimeline(const Timeline &timeline) {
   for (const TimelineParameter &parameter : timeline.parameters)
     if (std::string wrong = checkParameter(parameter); !wrong.empty())
       return oneLine(formatv("parameter {0} {1}", parameter.name, wrong));
-  return checkMemory(timeline.memory);
+  std::string wrong = checkMemory(timeline.memory);
+  if (wrong.empty())
+    wrong = checkMemory(timeline.host.memory, "host ");
+  return wrong.empty() ? checkMemory(timeline.disk.memory, "disk ") : wrong;
 }
 
 //===----------------------------------------------------------------------===//

@@ -27,10 +27,16 @@ constexpr int64_t kTraceVersion = 1;
 constexpr llvm::StringLiteral kTimelineEvent = "zero_timeline";
 constexpr llvm::StringLiteral kParameterEvent = "zero_parameter";
 constexpr llvm::StringLiteral kMemoryEvent = "memory";
+/// The same of the memory outside the device.
+constexpr llvm::StringLiteral kHostMemoryEvent = "host_memory";
+constexpr llvm::StringLiteral kDiskMemoryEvent = "disk_memory";
 
 /// "compute", "all_gather", ...: the category of an event.
-constexpr size_t kNumTaskKinds = 6;
+constexpr size_t kNumTaskKinds = 9;
 llvm::StringRef taskKindName(TaskKind kind);
+
+/// Whether `space` has something to show.
+bool isUsed(const TimelineSpace &space);
 
 /// Viewers count in whole nanoseconds. Rounding each end by itself keeps spans
 /// that do not overlap from overlapping.

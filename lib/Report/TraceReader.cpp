@@ -77,7 +77,10 @@ public:
       return number.has_value();
     });
   }
-  void texts(StringRef key, std::vector<std::string> &out) {
+  void texts(StringRef key, std::vector<std::string> &out,
+             bool optional = false) {
+    if (optional && object && !object->get(key))
+      return;
     forEach(key, "an array of strings", [&](const json::Value &value) {
       auto string = value.getAsString();
       if (string)
@@ -141,6 +144,7 @@ private:
   struct Open {
     Timeline timeline;
     int64_t spans = 0, memory = 0, parameters = 0;
+    int64_t hostMemory = 0, diskMemory = 0;
   };
   struct Process {
     size_t timeline = 0;
@@ -151,10 +155,12 @@ private:
   void event(Fields &fields);
   void metadata(Fields &fields, StringRef name);
   void timeline(Fields &args);
+  void space(Fields &args, StringRef name, TimelineSpace &space,
+             int64_t &points);
   void process(Fields row);
   void parameter(Fields &args, int64_t pid);
   void span(Fields &fields);
-  void memory(Fields &fields);
+  void memory(Fields &fields, StringRef name);
   /// The process that `pid` names, or null with an error.
   Process *processOf(Fields &fields);
   void checkCounts();
@@ -198,13 +204,27 @@ void TraceReader::process(Fields row) {
     row.fail("has pid " + Twine(pid) + ", as another process has");
 }
 
+void TraceReader::space(Fields &args, StringRef name, TimelineSpace &space,
+                        int64_t &points) {
+  if (!args.get() || !args.get()->get(name))
+    return;
+  Fields fields = args.nested(name);
+  fields.only({"budget_bytes", "planned_peak", "lower_bound", "memory"});
+  fields.integer("budget_bytes", space.budgetBytes, -1, kMaxInteger);
+  fields.integer("planned_peak", space.plannedPeak, 0, kMaxInteger);
+  fields.integer("lower_bound", space.lowerBound, 0, kMaxInteger);
+  fields.integer("memory", points, 0, kMaxInteger);
+}
+
 void TraceReader::timeline(Fields &args) {
   int64_t version = 0;
   args.integer("version", version, kTraceVersion, kTraceVersion);
-  args.only({"version", "source", "model", "machine", "ranks", "grid", "stage",
-             "budget_bytes", "planned_peak", "lower_bound", "step_seconds",
-             "exposed_seconds", "notes", "spans", "memory", "parameters",
-             "processes"});
+  args.only({"version",      "source",      "model",        "machine",
+             "ranks",        "grid",        "stage",        "budget_bytes",
+             "planned_peak", "lower_bound", "step_seconds", "exposed_seconds",
+             "notes",        "spans",       "memory",       "parameters",
+             "processes",    "host",        "disk",         "offload",
+             "offload_rules"});
   Open &open = found.emplace_back();
   Timeline &t = open.timeline;
   args.text("source", t.source);
@@ -218,6 +238,10 @@ void TraceReader::timeline(Fields &args) {
   args.integer("lower_bound", t.lowerBound, 0, kMaxInteger);
   args.number("step_seconds", t.stepSeconds);
   args.number("exposed_seconds", t.exposedSeconds);
+  space(args, "host", t.host, open.hostMemory);
+  space(args, "disk", t.disk, open.diskMemory);
+  args.text("offload", t.offload, /*optional=*/true);
+  args.texts("offload_rules", t.offloadRules, /*optional=*/true);
   args.texts("notes", t.notes);
   args.integer("spans", open.spans, 0, kMaxInteger);
   args.integer("memory", open.memory, 0, kMaxInteger);
@@ -304,7 +328,8 @@ void TraceReader::span(Fields &fields) {
   if (!kind)
     fields.fail("has 'cat' " + category +
                 ", expected compute, all_gather, "
-                "reduce_scatter, all_reduce, copy_in or copy_out");
+                "reduce_scatter, all_reduce, to_device, to_host, disk_read, "
+                "disk_write or host");
   if (!agrees(span.start, ts) || !agrees(span.end, ts + dur))
     fields.fail("has 'ts' and 'dur' that disagree with 'start' and 'end'");
   if (!error.empty())
@@ -320,7 +345,7 @@ void TraceReader::span(Fields &fields) {
   found[process->timeline].timeline.spans.push_back(std::move(span));
 }
 
-void TraceReader::memory(Fields &fields) {
+void TraceReader::memory(Fields &fields, StringRef name) {
   TimelineMemory point;
   double ts = 0;
   Process *process = processOf(fields);
@@ -337,8 +362,13 @@ void TraceReader::memory(Fields &fields) {
   args.only(kinds);
   if (!agrees(point.time, ts))
     fields.fail("has a 'ts' that disagrees with 'start'");
-  if (error.empty())
-    found[process->timeline].timeline.memory.push_back(point);
+  if (!error.empty())
+    return;
+  Timeline &timeline = found[process->timeline].timeline;
+  auto &points = name == kMemoryEvent       ? timeline.memory
+                 : name == kHostMemoryEvent ? timeline.host.memory
+                                            : timeline.disk.memory;
+  points.push_back(point);
 }
 
 void TraceReader::event(Fields &fields) {
@@ -351,8 +381,9 @@ void TraceReader::event(Fields &fields) {
     metadata(fields, name);
   else if (phase == "X")
     span(fields);
-  else if (phase == "C" && name == kMemoryEvent)
-    memory(fields);
+  else if (phase == "C" && (name == kMemoryEvent || name == kHostMemoryEvent ||
+                            name == kDiskMemoryEvent))
+    memory(fields, name);
   else
     fields.fail("has 'ph' " + phase + " and 'name' " + name +
                 ", expected a metadata event (M), a span (X) or memory (C)");
@@ -371,6 +402,8 @@ void TraceReader::checkCounts() {
     };
     check("spans", timeline.spans.size(), open.spans);
     check("memory points", timeline.memory.size(), open.memory);
+    check("host memory points", timeline.host.memory.size(), open.hostMemory);
+    check("disk memory points", timeline.disk.memory.size(), open.diskMemory);
     check("parameters", timeline.parameters.size(), open.parameters);
     if (std::string wrong = checkTimeline(timeline);
         error.empty() && !wrong.empty())

@@ -23,9 +23,14 @@ using namespace llvm;
 
 StringRef mlir::zero::taskKindName(TaskKind kind) {
   static constexpr StringLiteral names[kNumTaskKinds] = {
-      "compute",    "all_gather", "reduce_scatter",
-      "all_reduce", "copy_in",    "copy_out"};
+      "compute", "all_gather", "reduce_scatter", "all_reduce", "to_device",
+      "to_host", "disk_read",  "disk_write",     "host"};
   return names[static_cast<size_t>(kind)];
+}
+
+bool mlir::zero::isUsed(const TimelineSpace &space) {
+  return space.budgetBytes >= 0 || space.plannedPeak > 0 ||
+         space.lowerBound > 0 || !space.memory.empty();
 }
 
 void mlir::zero::writeNumber(raw_ostream &os, double value) {
@@ -72,7 +77,8 @@ private:
   void processNames(StringRef source, size_t index);
   void parameter(const TimelineParameter &parameter, int64_t pid);
   void span(const TimelineSpan &span, ArrayRef<Process> rows);
-  void memory(const Timeline &timeline, int64_t pid);
+  void space(StringRef name, const TimelineSpace &space);
+  void memory(StringRef name, ArrayRef<TimelineMemory> points, int64_t pid);
 
   void event(StringRef phase, StringRef name, int64_t pid,
              function_ref<void()> rest);
@@ -87,6 +93,12 @@ private:
     json.attributeEnd();
   }
   void microseconds(StringRef key, int64_t nanoseconds);
+  void texts(StringRef key, ArrayRef<std::string> values) {
+    json.attributeArray(key, [&] {
+      for (const std::string &value : values)
+        json.value(json::fixUTF8(value));
+    });
+  }
   void integers(StringRef key, ArrayRef<int64_t> values) {
     json.attributeArray(key, [&] {
       for (int64_t value : values)
@@ -145,6 +157,18 @@ void TraceWriter::microseconds(StringRef key, int64_t nanoseconds) {
   json.attributeEnd();
 }
 
+/// Nothing where the step does not use it: most steps have a device alone.
+void TraceWriter::space(StringRef name, const TimelineSpace &space) {
+  if (!isUsed(space))
+    return;
+  json.attributeObject(name, [&] {
+    json.attribute("budget_bytes", space.budgetBytes);
+    json.attribute("planned_peak", space.plannedPeak);
+    json.attribute("lower_bound", space.lowerBound);
+    json.attribute("memory", int64_t(space.memory.size()));
+  });
+}
+
 void TraceWriter::metadata(const Timeline &timeline, ArrayRef<Process> rows) {
   event("M", kTimelineEvent, rows.front().pid, [&] {
     json.attributeObject("args", [&] {
@@ -160,10 +184,13 @@ void TraceWriter::metadata(const Timeline &timeline, ArrayRef<Process> rows) {
       json.attribute("lower_bound", timeline.lowerBound);
       number("step_seconds", timeline.stepSeconds);
       number("exposed_seconds", timeline.exposedSeconds);
-      json.attributeArray("notes", [&] {
-        for (const std::string &note : timeline.notes)
-          json.value(json::fixUTF8(note));
-      });
+      space("host", timeline.host);
+      space("disk", timeline.disk);
+      if (!timeline.offload.empty())
+        text("offload", timeline.offload);
+      if (!timeline.offloadRules.empty())
+        texts("offload_rules", timeline.offloadRules);
+      texts("notes", timeline.notes);
       json.attribute("spans", int64_t(timeline.spans.size()));
       json.attribute("memory", int64_t(timeline.memory.size()));
       json.attribute("parameters", int64_t(timeline.parameters.size()));
@@ -237,13 +264,14 @@ void TraceWriter::span(const TimelineSpan &span, ArrayRef<Process> rows) {
   });
 }
 
-void TraceWriter::memory(const Timeline &timeline, int64_t pid) {
+void TraceWriter::memory(StringRef name, ArrayRef<TimelineMemory> points,
+                         int64_t pid) {
   std::array<bool, kNumMemoryKinds> used = {};
-  for (const TimelineMemory &point : timeline.memory)
+  for (const TimelineMemory &point : points)
     for (size_t kind = 0; kind != kNumMemoryKinds; ++kind)
       used[kind] |= point.bytes[kind] != 0;
-  for (const TimelineMemory &point : timeline.memory)
-    event("C", kMemoryEvent, pid, [&] {
+  for (const TimelineMemory &point : points)
+    event("C", name, pid, [&] {
       microseconds("ts", toNanoseconds(point.time));
       number("start", point.time);
       json.attributeObject("args", [&] {
@@ -266,7 +294,10 @@ void TraceWriter::write(ArrayRef<Timeline> timelines) {
           parameter(row, rows.front().pid);
         for (const TimelineSpan &row : timeline.spans)
           span(row, rows);
-        memory(timeline, rows.front().pid);
+        int64_t pid = rows.front().pid;
+        memory(kMemoryEvent, timeline.memory, pid);
+        memory(kHostMemoryEvent, timeline.host.memory, pid);
+        memory(kDiskMemoryEvent, timeline.disk.memory, pid);
       }
     });
   });

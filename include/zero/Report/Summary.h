@@ -39,8 +39,11 @@ struct ChannelSummary {
 /// In the order of TaskKind, then by channel.
 std::vector<ChannelSummary> summarizeChannels(const Timeline &timeline);
 
-/// Most bytes alive at one time. Zeros without memory points.
+/// Most bytes alive at one time on the device. Zeros without memory points.
 TimelineMemory memoryPeak(const Timeline &timeline);
+
+/// Whether `kind` moves data between device, host and disk.
+bool isTransfer(TaskKind kind);
 
 /// A command as predicted and as measured: means over the ranks, in seconds.
 struct CommandDifference {
@@ -59,7 +62,8 @@ std::vector<CommandDifference> compareCommands(const Timeline &predicted,
 /// took time. 0 if there are none.
 double medianErrorPercent(llvm::ArrayRef<CommandDifference> differences);
 
-/// A collective that compute stood still for: the rank that waited longest.
+/// A collective, copy or compute of the host that compute stood still for: the
+/// rank that waited longest.
 struct ExposedCollective {
   const TimelineSpan *span = nullptr; ///< on that rank
   int32_t ranks = 0;                  ///< how many ranks waited for it

@@ -34,7 +34,7 @@ struct TimelineSpan {
   TaskKind kind = TaskKind::Compute;
   double start = 0, end = 0;
   double exposed = 0;    ///< compute stood still for it
-  int64_t sentBytes = 0; ///< of a collective
+  int64_t sentBytes = 0; ///< of a collective; what a copy moves
   std::string reason;    ///< why it is exposed; empty if it is not
   int32_t command = -1;  ///< of the plan: matches predicted and measured
 };
@@ -43,6 +43,14 @@ struct TimelineSpan {
 struct TimelineMemory {
   double time = 0;
   std::array<int64_t, kNumMemoryKinds> bytes = {};
+};
+
+/// Memory of one rank outside the device: host or disk.
+struct TimelineSpace {
+  int64_t budgetBytes = -1;           ///< -1: none
+  int64_t plannedPeak = 0;            ///< bytes of the arena
+  int64_t lowerBound = 0;             ///< most bytes alive at one time
+  std::vector<TimelineMemory> memory; ///< by time
 };
 
 /// A row of the parameter table.
@@ -68,9 +76,14 @@ struct Timeline {
   double stepSeconds = 0;
   double exposedSeconds = 0;
   std::vector<TimelineSpan> spans;
-  std::vector<TimelineMemory> memory; ///< of one rank, by time
+  std::vector<TimelineMemory> memory; ///< of one rank's device, by time
+  TimelineSpace host, disk;
   std::vector<TimelineParameter> parameters;
   std::vector<std::string> notes; ///< what limits the step, in sentences
+  /// What was chosen to live outside device memory, in a sentence, and the
+  /// rules that say it; empty where nothing was chosen.
+  std::string offload;
+  std::vector<std::string> offloadRules;
 };
 
 /// Empty if `timeline` can be drawn; otherwise one line that says what is
@@ -93,10 +106,10 @@ llvm::Expected<std::vector<Timeline>> readTrace(llvm::StringRef path);
 llvm::Expected<std::vector<Timeline>> parseTrace(llvm::StringRef text);
 
 /// One self-contained HTML file: channels over time, memory over time by kind
-/// with the budget line, traffic by collective, a row per parameter, reasons of
-/// exposed collectives. A predicted and a measured timeline are overlaid: the
-/// first of either source is drawn, as `drawnTimelines` chooses.
-/// Precondition: `checkTimeline` finds nothing.
+/// of each space with the budget line, traffic by collective, links to host and
+/// disk, a row per parameter, reasons of what is exposed. A predicted and a
+/// measured timeline are overlaid: the first of either source is drawn, as
+/// `drawnTimelines` chooses. Precondition: `checkTimeline` finds nothing.
 void writeReport(llvm::ArrayRef<Timeline> timelines, llvm::raw_ostream &os);
 
 /// What --trace and --report of the tools do: writes the files whose path is

@@ -165,13 +165,13 @@ function initToolbar() {
   ranks.oninput = () => { lanes.shown = parseRanks(ranks.value); layOut(); redraw(); };
 }
 
-function initMemoryInput() {
-  const box = byId('memory-chart');
+function initMemoryInput(memory) {
+  const box = byId(memory.id + '-chart');
   if (!box || !memory.sources.length) return;
   const isMoving = makeMovable(box, () => {});
   box.addEventListener('pointermove', event => {
     if (isMoving() || !memory.columns) return;
-    const {points, scale} = memory.columns, timeline = data.timelines[memory.source];
+    const {points, scale} = memory.columns, timeline = memory.of[memory.source];
     const at = Math.floor(event.clientX - box.getBoundingClientRect().left - scale.left);
     if (at >= 0 && at < points.length && points[at] >= 0) showTip(event, pairs(memoryPairs(timeline, points[at])));
     else hideTip();

@@ -16,7 +16,7 @@ redraw = () => {
   requestAnimationFrame(() => {
     pending = false;
     drawTimeline();
-    drawMemory();
+    memories.forEach(drawMemory);
     root.dataset.drawings = Number(root.dataset.drawings || 0) + 1;
   });
 };
@@ -24,11 +24,11 @@ redraw = () => {
 root.classList.add('js');
 view.whole = view.end = wholeStep();
 initLanes();
-initMemory();
+memories.forEach(initMemory);
 timelineLegend();
 initToolbar();
 initLanesInput();
-initMemoryInput();
+memories.forEach(initMemoryInput);
 initTables();
 window.addEventListener('resize', redraw);
 window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { styleCache = {}; redraw(); });

@@ -1,6 +1,9 @@
 // ---- Memory over time -------------------------------------------------------
 
-const memory = {source: 0, sources: [], columns: null};
+// A chart for each memory space that the step uses; `of` is by source what a
+// timeline says of the space.
+const memories = ['memory', 'memory-host', 'memory-disk'].map((id, space) =>
+  ({id, of: data.timelines.map(t => space ? t.spaces[space - 1] : t), source: 0, sources: [], columns: null}));
 
 function totalAt(timeline, point) {
   let total = 0;
@@ -33,8 +36,8 @@ function columnPoints(timeline, scale) {
   return points;
 }
 
-function memoryScale(timeline, height) {
-  let most = Math.max(1, timeline.planned, ...memory.sources.map(s => data.timelines[s].peak.bytes));
+function memoryScale(memory, timeline, height) {
+  let most = Math.max(1, timeline.planned, ...memory.sources.map(s => memory.of[s].peak.bytes));
   const budgetFits = timeline.budget >= 0 && timeline.budget <= 3 * most;
   if (budgetFits) most = Math.max(most, timeline.budget);
   const top = 24, bottom = height - axisHeight;
@@ -130,16 +133,16 @@ function drawPeak(context, scale, ys, timeline) {
   label(context, text, x + (right ? -9 : 9), Math.max(9, y - 5), colour('ink'));
 }
 
-function drawMemory() {
-  const box = byId('memory-chart');
+function drawMemory(memory) {
+  const box = byId(memory.id + '-chart');
   if (!box || !memory.sources.length) return;
-  const width = box.clientWidth, height = 260, timeline = data.timelines[memory.source];
+  const width = box.clientWidth, height = 260, timeline = memory.of[memory.source];
   const context = prepare(box.querySelector('canvas'), width, height), scale = scaleOf(width);
-  const ys = memoryScale(timeline, height), points = columnPoints(timeline, scale);
+  const ys = memoryScale(memory, timeline, height), points = columnPoints(timeline, scale);
   drawTimeAxis(context, scale, ys.top, ys.bottom, height - 11);
   drawByteAxis(context, scale, ys);
   drawStack(context, scale, ys, timeline, points);
-  for (const other of memory.sources) if (other !== memory.source) drawTotal(context, scale, ys, data.timelines[other]);
+  for (const other of memory.sources) if (other !== memory.source) drawTotal(context, scale, ys, memory.of[other]);
   // Beside the peak, which is about as high.
   const side = scale.x(timeline.time[timeline.peak.at]) < (scale.left + scale.right) / 2 ? 'right' : 'left';
   if (timeline.bound) drawRule(context, scale, ys.y(timeline.bound), 'soft', 'lower bound ' + showBytes(timeline.bound), [2, 3], side, true);
@@ -158,8 +161,8 @@ function memoryPairs(timeline, point) {
   return rows;
 }
 
-function memoryLegend() {
-  const legend = byId('memory-legend'), timeline = data.timelines[memory.source];
+function memoryLegend(memory) {
+  const legend = byId(memory.id + '-legend'), timeline = memory.of[memory.source];
   legend.replaceChildren();
   data.kinds.forEach((name, kind) => { if (timeline.used[kind]) legend.append(legendEntry(name, name)); });
   if (timeline.budget >= 0) {
@@ -170,8 +173,8 @@ function memoryLegend() {
     if (other !== memory.source) legend.append(legendEntry('ink', strings[data.timelines[other].source] + ', all kinds', 'key rule solid'));
 }
 
-function initMemory() {
-  data.timelines.forEach((timeline, source) => {
+function initMemory(memory) {
+  memory.of.forEach((timeline, source) => {
     timeline.totals = Float64Array.from(timeline.time, (_, i) => totalAt(timeline, i));
     timeline.peak = peakOf(timeline);
     timeline.used = timeline.memory.map(bytes => bytes.some(Boolean));
@@ -180,15 +183,15 @@ function initMemory() {
   if (!memory.sources.length) return;
   memory.source = memory.sources[0];
   if (memory.sources.length > 1) {
-    const choose = byId('memory-source'), buttons = memory.sources.map(source => {
+    const choose = byId(memory.id + '-source'), buttons = memory.sources.map(source => {
       const button = element('button', {type: 'button'}, strings[data.timelines[source].source]);
-      button.onclick = () => { memory.source = source; press(); memoryLegend(); redraw(); };
+      button.onclick = () => { memory.source = source; press(); memoryLegend(memory); redraw(); };
       return button;
     });
     const press = () => buttons.forEach((b, i) => b.setAttribute('aria-pressed', memory.sources[i] === memory.source));
     press();
     choose.append('By kind: ', ...buttons);
   }
-  memoryLegend();
+  memoryLegend(memory);
 }
 

@@ -2,7 +2,8 @@
 
 const taskName = kind => data.tasks[kind];
 // Text on the colours of the lanes.
-const inkOn = {compute: '#fff', all_reduce: '#1c1f23', all_gather: '#1c1f23', reduce_scatter: '#fff', copy_in: '#1c1f23', copy_out: '#1c1f23'};
+const inkOn = {compute: '#fff', all_reduce: '#1c1f23', all_gather: '#1c1f23', reduce_scatter: '#fff', to_device: '#1c1f23', to_host: '#1c1f23',
+  disk_read: '#fff', disk_write: '#fff', host: '#fff'};
 // What the last drawing did; the tests read it.
 const drawn = {spans: 0, merged: 0, lanes: 0};
 
