@@ -139,8 +139,10 @@ static Value widenBrain(Bits b, Value x) {
 static Value roundToBrain(Bits b, Value x, Type type) {
   Value bits = b.fromFloat(x);
   Value isNumber = b.isBelow(b.bitAnd(bits, 0x7FFFFFFF), 0x7F800001);
-  Value result = b.select(isNumber, b.roundOff(bits, 16), b.constant(0x7FC0));
-  return b.toNarrow(result, type);
+  // Before the rounding, on 32 bits as the comparison: LLVM would split a
+  // select of 16 bits into scalars where masks are vectors (AVX2).
+  Value number = b.select(isNumber, bits, b.constant(0x7FC00000));
+  return b.toNarrow(b.roundOff(number, 16), type);
 }
 
 static Value widenHalf(Bits b, Value x) {
