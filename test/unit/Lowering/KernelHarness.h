@@ -53,6 +53,9 @@ public:
 
   bool isValid() const { return library != nullptr; }
 
+  /// The address of a kernel.
+  void *find(const std::string &name) const;
+
   /// Calls `void name(void **buffers)`.
   void run(const std::string &name, std::vector<void *> buffers) const;
 
@@ -71,7 +74,6 @@ public:
 
 private:
   void load();
-  void *find(const std::string &name) const;
 
   mlir::MLIRContext context;
   std::string message;

@@ -12,8 +12,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelHarness.h"
+#include "runtime/host/HostLaunch.h"
 #include <cstring>
 #include <gtest/gtest.h>
+#include <iterator>
 
 using namespace zero_test;
 
@@ -216,6 +218,25 @@ INSTANTIATE_TEST_SUITE_P(Updates, SplitKernels, testing::ValuesIn(kUpdates),
                          [](const testing::TestParamInfo<Update> &i) {
                            return i.param.name;
                          });
+
+// The runtime's threads, however many, make large updates in many parts.
+TEST(SplitKernels, ThreadsGiveTheBitsOfTheDevice) {
+  for (const Update &u : {kUpdates[0], kUpdates[std::size(kUpdates) - 1]}) {
+    int64_t elements = 100003;
+    Kernels kernels(makeKernels(u, {elements}));
+    ASSERT_TRUE(kernels.isValid()) << kernels.error();
+    Memory start(u, elements), device = start;
+    kernels.run("device", device.buffers(*u.narrow));
+    auto kernel = reinterpret_cast<zrt::Kernel>(kernels.find("host"));
+    for (uint32_t count = 1; count <= 5; ++count) {
+      zrt::host::HostThreads threads(count);
+      Memory host = start;
+      zrt::host::launchKernel(kernel, host.buffers(*u.narrow).data(),
+                              kernels.split("host"), &threads);
+      EXPECT_EQ(host.tensors, device.tensors) << u.name << " " << count;
+    }
+  }
+}
 
 // What has no elements has no parts.
 TEST(SplitKernels, EmptyShardsRunAsAWhole) {
