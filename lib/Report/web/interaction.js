@@ -44,7 +44,7 @@ function spanFacts(row, i) {
   add(strings[t.source], `${strings[t.channel[i]]}, rank ${t.rank[i]}` + (t.command[i] >= 0 ? `, command ${t.command[i]}` : ''));
   add('time', `${showTime(t.start[i])} to ${showTime(t.start[i] + t.dur[i])}`);
   add('takes', showTime(t.dur[i]));
-  if (t.bytes[i]) add('sends', showBytes(t.bytes[i]) + (t.dur[i] ? `, ${showBytes(t.bytes[i] / t.dur[i] * 1e9)}/s` : ''));
+  if (t.bytes[i]) add(t.kind[i] > 3 ? 'moves' : 'sends', showBytes(t.bytes[i]) + (t.dur[i] ? `, ${showBytes(t.bytes[i] / t.dur[i] * 1e9)}/s` : ''));
   if (t.exposed[i]) add('exposed', showTime(t.exposed[i]));
   if (t.reason[i]) add('because', strings[t.reason[i]]);
   const other = counterpart(row, i);
