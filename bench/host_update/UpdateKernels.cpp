@@ -19,7 +19,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/Tosa/IR/TosaOps.h"
 #include "mlir/Parser/Parser.h"
 #include <cstdlib>
 
@@ -57,12 +56,11 @@ func.func @$OP_f32(%p: $F, %g: $F, %m: $F, %v: $F, %lr: tensor<f32>,
 func.func @$OP_mixed(%p: $F, %g: $B, %m: $F, %v: $F, %lr: tensor<f32>,
                      %s: tensor<i64>) -> ($F, $F, $F, $B)
     attributes {plan.kernel, plan.host, plan.tied = array<i64: 0, 2, 3, -1>} {
-  %w = tosa.cast %g : ($B) -> $F
-  %n:3 = train.$OP %p, %w, %m, %v, %lr, %s
+  %n:3 = train.$OP %p, %g, %m, %v, %lr, %s
       {beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64,
        weight_decay = 0.01 : f64}
-      : ($F, $F, $F, $F, tensor<f32>, tensor<i64>) -> ($F, $F, $F)
-  %c = tosa.cast %n#0 : ($F) -> $B
+      : ($F, $B, $F, $F, tensor<f32>, tensor<i64>) -> ($F, $F, $F)
+  %c = train.cast %n#0 : $F to $B
   return %n#0, %n#1, %n#2, %c : $F, $F, $F, $B
 }
 )";
@@ -77,11 +75,10 @@ func.func @sgd_f32(%p: $F, %g: $F, %m: $F, %lr: tensor<f32>) -> ($F, $F)
 }
 func.func @sgd_mixed(%p: $F, %g: $B, %m: $F, %lr: tensor<f32>) -> ($F, $F, $B)
     attributes {plan.kernel, plan.host, plan.tied = array<i64: 0, 2, -1>} {
-  %w = tosa.cast %g : ($B) -> $F
-  %n:2 = train.sgd %p, %w, %m, %lr
+  %n:2 = train.sgd %p, %g, %m, %lr
       {momentum = 0.9 : f64, weight_decay = 0.01 : f64}
-      : ($F, $F, $F, tensor<f32>) -> ($F, $F)
-  %c = tosa.cast %n#0 : ($F) -> $B
+      : ($F, $B, $F, tensor<f32>) -> ($F, $F)
+  %c = train.cast %n#0 : $F to $B
   return %n#0, %n#1, %c : $F, $F, $B
 }
 )";
@@ -123,8 +120,7 @@ std::string zero_bench::compileUpdateKernels(int64_t parameters,
   mlir::DialectRegistry registry;
   registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect,
                   mlir::linalg::LinalgDialect, mlir::plan::PlanDialect,
-                  mlir::tensor::TensorDialect, mlir::tosa::TosaDialect,
-                  mlir::train::TrainDialect>();
+                  mlir::tensor::TensorDialect, mlir::train::TrainDialect>();
   mlir::zero::registerKernelDialects(registry);
   mlir::MLIRContext context(registry);
   auto module = mlir::parseSourceString<mlir::ModuleOp>(

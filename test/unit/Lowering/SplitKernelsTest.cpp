@@ -24,7 +24,7 @@ namespace {
 /// rate, step, factor, skip and, if it is narrow, the new parameter cast.
 struct Update {
   const char *name;
-  const char *op;      ///< what it does to %p, %GRAD%, %m, %v
+  const char *op;      ///< what it does to %p, %g, %m, %v
   const char *type;    ///< of parameter and state
   const char *narrow;  ///< of the gradient and the parameter's cast, or ""
   const char *control; ///< of the update: its scale and whether it is skipped
@@ -32,22 +32,22 @@ struct Update {
 };
 } // namespace
 
-static const char *const kSgd = "sgd %p, %GRAD%, %lr %CONTROL%";
+static const char *const kSgd = "sgd %p, %g, %lr %CONTROL%";
 static const char *const kMomentum =
-    "sgd %p, %GRAD%, %m, %lr %CONTROL% {momentum = 0.9 : f64, weight_decay = "
+    "sgd %p, %g, %m, %lr %CONTROL% {momentum = 0.9 : f64, weight_decay = "
     "0.01 "
     ": f64}";
 static const char *const kNesterov =
-    "sgd %p, %GRAD%, %m, %lr %CONTROL% {momentum = 0.9 : f64, nesterov}";
-static const char *const kDampened = "sgd %p, %GRAD%, %m, %lr, %s %CONTROL% "
+    "sgd %p, %g, %m, %lr %CONTROL% {momentum = 0.9 : f64, nesterov}";
+static const char *const kDampened = "sgd %p, %g, %m, %lr, %s %CONTROL% "
                                      "{momentum = 0.9 : f64, dampening = 0.5 "
                                      ": f64}";
 static const char *const kAdam =
-    "adam %p, %GRAD%, %m, %v, %lr, %s %CONTROL% {beta1 = 0.9 : f64, beta2 = "
+    "adam %p, %g, %m, %v, %lr, %s %CONTROL% {beta1 = 0.9 : f64, beta2 = "
     "0.999 "
     ": f64, epsilon = 1.0e-8 : f64, weight_decay = 0.01 : f64}";
 static const char *const kAdamW =
-    "adamw %p, %GRAD%, %m, %v, %lr, %s %CONTROL% {beta1 = 0.9 : f64, beta2 = "
+    "adamw %p, %g, %m, %v, %lr, %s %CONTROL% {beta1 = 0.9 : f64, beta2 = "
     "0.999 "
     ": f64, epsilon = 1.0e-8 : f64, weight_decay = 0.01 : f64}";
 
@@ -69,17 +69,18 @@ static const Update kUpdates[] = {
     {"SgdMomentumScaled", kMomentum, "f32", "bf16", "scale %f skip %k", 1},
     {"AdamWScaled", kAdamW, "f32", "bf16", "scale %f skip %k", 2}};
 
-static std::string repeat(const std::string &text, int times) {
+static std::string repeat(const std::string &text, int times,
+                          const std::string &separator = ", ") {
   std::string all;
   for (int i = 0; i < times; ++i)
-    all += (i ? ", " : "") + text;
+    all += (i ? separator : "") + text;
   return all;
 }
 
 /// The types of the update's operands.
 static std::string operandTypes(const Update &u) {
   bool step = strstr(u.op, "%s"), control = *u.control;
-  return repeat("%T%", 2 + u.states) + ", tensor<f32>" +
+  return "%T%, %G%" + repeat(", %T%", u.states, "") + ", tensor<f32>" +
          (step ? ", tensor<i64>" : "") +
          (control ? ", tensor<f32>, tensor<i1>" : "");
 }
@@ -100,7 +101,6 @@ static std::string makeKernels(const Update &u, const Shape &shape) {
                       %s: tensor<i64>, %f: tensor<f32>, %k: tensor<i1>)
         -> (%RESULTS%%CASTTYPE%)
         attributes {plan.kernel%HOST%, plan.tied = array<i64: %TIED%>} {
-      %WIDEN%
       %n%COUNT% = train.%OP% : (%TYPES%) -> (%RESULTS%)
       %CAST%
       return %VALUES% : %RESULTS%%CASTTYPE%
@@ -115,10 +115,8 @@ static std::string makeKernels(const Update &u, const Shape &shape) {
          {"TIED", tied + (narrow ? ", -1" : "")},
          {"VALUES", values + (narrow ? ", %c" : "")},
          {"CASTTYPE", narrow ? ", %G%" : ""},
-         {"CAST", narrow ? "%c = tosa.cast " + first + " : (%T%) -> %G%"
+         {"CAST", narrow ? "%c = train.cast " + first + " : %T% to %G%"
                          : std::string()},
-         {"WIDEN", narrow ? "%w = tosa.cast %g : (%G%) -> %T%" : ""},
-         {"GRAD", narrow ? "%w" : "%g"},
          {"G", tensorType(shape, narrow ? u.narrow : u.type)},
          {"T", tensorType(shape, u.type)}});
   return text;
