@@ -164,6 +164,10 @@ static const char *typeName(zrt_dtype type) {
   return names[type];
 }
 
+static const char *spaceName(zrt_space space) {
+  return space == ZRT_DEVICE ? "device" : space == ZRT_HOST ? "host" : "disk";
+}
+
 /// Bytes of a parameter that one rank holds.
 static int64_t heldBytes(const zrt_parameter_info &parameter) {
   if (!parameter.sharded || !parameter.shape[0])
@@ -194,9 +198,24 @@ static void addParameters(const zrt::Program &program, Timeline &timeline) {
     if (parameter.sharded)
       row.shard[0] = parameter.chunk_rows;
     row.type = typeName(parameter.dtype);
+    row.residence = spaceName(parameter.space);
     row.gathered = timesGathered(parameter.gathers);
     row.bytes = heldBytes(parameter) + states[row.name];
     timeline.parameters.push_back(std::move(row));
+  }
+}
+
+/// What the plan says of memory outside the device.
+static void addSpaces(const zrt::Program &program, Timeline &timeline) {
+  for (uint32_t i = 0; i < program.info().num_arenas; ++i) {
+    zrt_arena_info arena = {};
+    zrt_program_get_arena(program.get(), i, &arena);
+    if (arena.space == ZRT_DEVICE)
+      continue;
+    auto &space = arena.space == ZRT_HOST ? timeline.host : timeline.disk;
+    space.plannedPeak = int64_t(arena.bytes);
+    space.lowerBound = int64_t(arena.lower_bound_bytes);
+    space.budgetBytes = arena.budget_bytes;
   }
 }
 
@@ -217,6 +236,7 @@ static Timeline emptyTimeline(const zrt::Program &program,
   timeline.plannedPeak =
       int64_t(zrt_program_planned_bytes(program.get(), ZRT_DEVICE));
   timeline.lowerBound = int64_t(info.lower_bound_bytes);
+  addSpaces(program, timeline);
   addParameters(program, timeline);
   return timeline;
 }

@@ -203,6 +203,8 @@ TEST(RunTimeline, CopiesBetweenSpaces) {
   EXPECT_EQ(timeline.spans[1].sentBytes, 24);
   EXPECT_EQ(timeline.spans[2].kind, TaskKind::Compute);
   EXPECT_EQ(timeline.spans[2].sentBytes, 0);
+  EXPECT_EQ(timeline.host.plannedPeak, 64);
+  EXPECT_EQ(timeline.disk.plannedPeak, 0);
 }
 
 /// A collective on the compute stream is exposed from begin to end.
