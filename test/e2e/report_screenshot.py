@@ -258,6 +258,20 @@ def tables_sort_and_filter(page):
             "the filter does not say how many rows it shows")
 
 
+def offload_is_shown(page):
+    """Lanes of copies and of the host in their colours, a chart for each memory space, a table of the links."""
+    lanes = page.picture("offload-lanes", "#lanes")
+    for kind in ("to_host", "to_device", "disk_read", "disk_write", "host"):
+        require(is_colour(lanes, page.colour(kind)).any(), f"no {kind} in the lanes")
+    for chart, kinds in (("memory-host", ("state", "gradient")), ("memory-disk", ("state",))):
+        pixels = page.picture(chart, f"#{chart}-chart")
+        for kind in kinds:
+            require(is_colour(pixels, page.colour(kind)).any(), f"no {kind} in the chart {chart}")
+    rows = page.count("#links tbody tr")
+    require(rows == 5, f"the table of links has {rows} rows, expected 5")
+    require(page.count("#offload li") == 1, "the rules of what was chosen are not shown")
+
+
 def many_spans(page):
     """131,105 spans: narrow ones are merged, and drawing stays quick."""
     drawn = page.lanes()
@@ -315,6 +329,7 @@ def add_cases(cases, driver, reports, keep):
     add("pointer and keys", pointer_and_keys)
     add("drag moves", drag_moves)
     add("tables sort and filter", tables_sort_and_filter)
+    add("offload is shown", offload_is_shown, flags=("--layers", str(LAYERS), "--offload"))
     add("readable", is_readable, "wide", height=1800)
     add("readable in the dark", is_readable, "dark", height=1800, dark=True)
     add("readable in a narrow window", is_readable, "narrow", width=420, height=2400)

@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes a trace in the format of docs/reports.md: a transformer at ZeRO stage 3.
 
-    report_traces.py --layers 32 --ranks 8 [--measured] [--spans-per-layer 1] -o trace.json
+    report_traces.py --layers 32 --ranks 8 [--measured] [--offload] [--spans-per-layer 1] -o trace.json
 
 Independent of the C++ that writes traces: what this makes, zero-report must read.
 Numbers are pseudo-random and the same on every run.
@@ -29,6 +29,7 @@ class Step:
         self.random = random.Random(f"{rank} {noise}")
         self.now, self.free, self.command = 0.0, {}, 0
         self.spans, self.points, self.live = [], [], dict.fromkeys(KINDS, 0)
+        self.host_points = []
         self.exposed = 0.0
 
     def jitter(self, seconds):
@@ -64,6 +65,22 @@ class Step:
         self.points.append((self.now, dict(self.live)))
 
 
+def update_on_host(step, names, shard):
+    """State on disk: read, gradient down, update, parameter up, written back; one layer after the other."""
+    state, copies = 6 * shard, []
+    for name in names:
+        read = step.start("disk_read", f"read {name}", 900 * MICRO, state)
+        step.host_points.append((step.now, {"state": 2 * state, "gradient": shard}))
+        step.wait(read, "the disk is slower than the update")
+        step.wait(step.start("to_host", f"gradient of {name}", 150 * MICRO, shard), "the update needs it at once")
+        step.wait(step.start("host", f"adamw {name}", 700 * MICRO, 0), "nothing else is left to compute")
+        copies = [step.start("to_device", name, 150 * MICRO, shard),
+                  step.start("disk_write", f"write {name}", 1100 * MICRO, state)]
+        step.host_points.append((step.now, {"state": state}))
+    for copy in copies:
+        step.wait(copy, "the step ends with it")
+
+
 def layer_names(layers):
     return [f"model.layers.{k}" for k in range(layers)]
 
@@ -71,7 +88,7 @@ def layer_names(layers):
 def simulate(rank, args, noise):
     step, names, ops = Step(rank, noise), layer_names(args.layers), args.spans_per_layer
     shard = LAYER_BYTES // args.ranks
-    step.memory(parameter=args.layers * shard, state=args.layers * shard * 6)
+    step.memory(parameter=args.layers * shard, state=0 if args.offload else args.layers * shard * 6)
     first = step.start("all_gather", f"gather {names[0]}", 4000 * MICRO, LAYER_BYTES - shard)
     step.memory(gathered=LAYER_BYTES)
     for k, name in enumerate(names):
@@ -99,6 +116,9 @@ def simulate(rank, args, noise):
     step.memory(gradient=shard - LAYER_BYTES)
     norm = step.start("all_reduce", "gradient norm", 30 * MICRO, 8)
     step.wait(norm, "the update needs it at once")
+    if args.offload:
+        update_on_host(step, names, shard)
+        return step
     for name in names:
         step.compute(f"update {name}", 300 * MICRO)
         step.memory(gradient=-shard)
@@ -107,6 +127,18 @@ def simulate(rank, args, noise):
 
 def peak(step):
     return max(sum(kinds.values()) for _, kinds in step.points)
+
+
+def spaces(args, step):
+    """Members of the metadata that only a step with memory elsewhere has."""
+    if not args.offload:
+        return {}
+    state = args.layers * 6 * (LAYER_BYTES // args.ranks)
+    most = max(sum(kinds.values()) for _, kinds in step.host_points)
+    return dict(host=dict(budget_bytes=2 * most, planned_peak=most, lower_bound=most, memory=len(step.host_points)),
+                disk=dict(budget_bytes=-1, planned_peak=state, lower_bound=state, memory=1),
+                offload="offloading m, v of all layers saves the device their bytes",
+                offload_rules=["optimizer=disk"])
 
 
 def metadata(args, source, steps, processes, parameters):
@@ -119,7 +151,7 @@ def metadata(args, source, steps, processes, parameters):
                        "not when the channel is free.",
                        "12 GiB more memory per rank would hide 80 % of the exposed time."],
                 spans=sum(len(s.spans) for s in steps), memory=len(steps[0].points),
-                parameters=len(parameters), processes=processes)
+                parameters=len(parameters), processes=processes, **spaces(args, steps[0]))
 
 
 def parameter_rows(args):
@@ -161,6 +193,11 @@ def add_timeline(events, args, source, ranks, noise):
                                start=s["start"], end=s["end"], args=s["args"]))
     events += [dict(ph="C", pid=first, name="memory", ts=time * 1e6, start=time, args=kinds)
                for time, kinds in steps[0].points]
+    if args.offload:
+        state = args.layers * 6 * (LAYER_BYTES // args.ranks)
+        events += [dict(ph="C", pid=first, name="host_memory", ts=time * 1e6, start=time, args=kinds)
+                   for time, kinds in steps[0].host_points]
+        events.append(dict(ph="C", pid=first, name="disk_memory", ts=0, start=0, args={"state": state}))
 
 
 def main():
@@ -170,6 +207,7 @@ def main():
     parser.add_argument("--spans-per-layer", type=int, default=1, help="compute spans of a layer")
     parser.add_argument("--model", default="llama3-8b, sequence 8192")
     parser.add_argument("--measured", action="store_true", help="add a measured timeline of all ranks")
+    parser.add_argument("--offload", action="store_true", help="states on disk, updated by the host")
     parser.add_argument("-o", required=True, metavar="FILE")
     args = parser.parse_args()
     events = []
