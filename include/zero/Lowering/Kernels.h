@@ -64,12 +64,12 @@ void registerKernelPipeline();
 
 /// Compiles every function of `module` that carries `plan.kernel` into
 /// `sharedObject`: an ELF shared object whose only undefined symbols are libm's
-/// and libc's. Each kernel NAME becomes `void NAME(void **buffers)`; the buffers
-/// are the operands in order, then the results that are not tied, contiguous and
-/// row-major. A kernel of the host that can be run in parts becomes
-/// `void NAME(void **buffers, int64_t begin, int64_t end)`, and its function in
-/// `module` gets `plan.split`: calls on disjoint ranges that cover [0, split)
-/// give the bits of one call. Nothing else of `module` changes.
+/// and libc's. Each kernel NAME becomes `void NAME(void **buffers)`; the
+/// buffers are the operands in order, then the results that are not tied,
+/// contiguous and row-major. A kernel of the host that can be run in parts
+/// becomes `void NAME(void **buffers, int64_t begin, int64_t end)`, and its
+/// function in `module` gets `plan.split`: calls on disjoint ranges that cover
+/// [0, split) give the bits of one call. Nothing else of `module` changes.
 LogicalResult compileKernels(ModuleOp module, const KernelTarget &target,
                              std::string &sharedObject);
 
