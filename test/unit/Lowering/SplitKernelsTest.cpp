@@ -258,21 +258,29 @@ TEST(SplitKernels, NarrowerVectorsGiveTheSameBits) {
   }
 }
 
-// Gradients that are accumulated on the host.
+// Gradients that are accumulated on the host, and the zeros they start from.
 TEST(SplitKernels, SumsRunInParts) {
   Kernels kernels(R"(
-    func.func @k(%a: tensor<5x7xf32>, %b: tensor<5x7xf32>) -> tensor<5x7xf32>
+    func.func @add(%a: tensor<5x7xf32>, %b: tensor<5x7xf32>) -> tensor<5x7xf32>
         attributes {plan.kernel, plan.host, plan.tied = array<i64: 0>} {
-      %0 = tosa.add %a, %b
+      %0 = train.accumulate %a, %b
           : (tensor<5x7xf32>, tensor<5x7xf32>) -> tensor<5x7xf32>
+      return %0 : tensor<5x7xf32>
+    }
+    func.func @reset() -> tensor<5x7xf32> attributes {plan.kernel, plan.host} {
+      %0 = arith.constant dense<0.0> : tensor<5x7xf32>
       return %0 : tensor<5x7xf32>
     })");
   ASSERT_TRUE(kernels.isValid()) << kernels.error();
-  ASSERT_EQ(kernels.split("k"), 35);
+  ASSERT_EQ(kernels.split("add"), 35);
   std::vector<float> a(35, 1), b(35, 2);
-  kernels.run("k", {a.data(), b.data()}, 0, 16);
-  kernels.run("k", {a.data(), b.data()}, 16, 35);
+  kernels.run("add", {a.data(), b.data()}, 0, 16);
+  kernels.run("add", {a.data(), b.data()}, 16, 35);
   EXPECT_EQ(a, std::vector<float>(35, 3));
+  ASSERT_EQ(kernels.split("reset"), 35);
+  kernels.run("reset", {a.data()}, 20, 35);
+  kernels.run("reset", {a.data()}, 0, 20);
+  EXPECT_EQ(a, std::vector<float>(35, 0));
 }
 
 // Every element of a row depends on the others; so does a sum.
