@@ -22,7 +22,7 @@
 using namespace llvm;
 using namespace mlir::zero;
 
-static Error failure(const Twine &message) {
+static Error planError(const Twine &message) {
   return createStringError(inconvertibleErrorCode(), message);
 }
 
@@ -56,12 +56,12 @@ static Expected<ModelShape> parseShape(StringRef text) {
     });
     if (field == std::end(fields)) {
       StringRef close = closestName(name.trim(), names);
-      return failure("--shape: unknown size '" + name.trim() + "'" +
+      return planError("--shape: unknown size '" + name.trim() + "'" +
                      (close.empty() ? "; known: " + join(names, ", ")
                                     : "; did you mean '" + close.str() + "'?"));
     }
     if (value.trim().getAsInteger(10, *field->second) || *field->second < 0)
-      return failure("--shape: " + name.trim() + " is '" + value +
+      return planError("--shape: " + name.trim() + " is '" + value +
                      "'; expected a whole number");
   }
   if (shape.kvHeads == 0)
@@ -74,7 +74,7 @@ static Expected<ModelShape> parseShape(StringRef text) {
   shape.expertsUsed = used > 0 ? std::min(used, shape.experts) : 1;
   std::string wrong = checkShape(shape);
   if (!wrong.empty())
-    return failure("--shape: " + wrong);
+    return planError("--shape: " + wrong);
   return shape;
 }
 
@@ -167,11 +167,11 @@ static Error writePictures(const ModelQuestion &question,
   if (question.report.empty() && question.trace.empty())
     return Error::success();
   if (answer.best < 0)
-    return failure("no plan fits: there is nothing to draw");
+    return planError("no plan fits: there is nothing to draw");
   const PlanRow &row = answer.rows[answer.best];
   constexpr int64_t mostDrawn = 64;
   if (row.config.accumulate > mostDrawn)
-    return failure(formatv("--report and --trace draw up to {0} micro-batches, "
+    return planError(formatv("--report and --trace draw up to {0} micro-batches, "
                            "not {1}",
                            mostDrawn, row.config.accumulate));
   Timeline timeline =
@@ -193,7 +193,7 @@ static Expected<int> answerQuestion(const ModelQuestion &asked) {
   check.batch = question.space.batch.value_or(1);
   std::string wrong = checkConfig(*shape, check);
   if (!wrong.empty())
-    return failure(wrong);
+    return planError(wrong);
   StepPlanner planner(*shape, CostModel(question.machine), *question.software);
   PlanAnswer answer;
   answer.planner = &planner;
@@ -204,7 +204,7 @@ static Expected<int> answerQuestion(const ModelQuestion &asked) {
   else
     planStages(question, answer);
   if (answer.rows.empty())
-    return failure(formatv("--global-batch {0} is no multiple of {1} ranks",
+    return planError(formatv("--global-batch {0} is no multiple of {1} ranks",
                            question.space.globalBatch, check.ranks));
   if (question.json)
     printJson(answer, outs());
@@ -217,13 +217,13 @@ static Expected<int> answerQuestion(const ModelQuestion &asked) {
   const PlanRow &row = answer.rows.back();
   int64_t over = row.estimate.memory.total() - answer.memoryBytes;
   if (over <= 0)
-    return failure(formatv(
+    return planError(formatv(
         "no plan fits: {0} of host memory are needed, {1} more than the {2} of "
         "a rank; an --offload-path, more ranks or a smaller model would help",
         formatBytes(row.estimate.memory.host),
         formatBytes(row.estimate.memory.host - question.space.hostBytes),
         formatBytes(question.space.hostBytes)));
-  return failure(
+  return planError(
       formatv("no plan fits into {0}: {1} are missing{2}{3}",
               formatBytes(answer.memoryBytes), formatBytes(over),
               row.notes.empty() ? "; more ranks or a smaller model would help"

@@ -50,7 +50,7 @@ static Flag<double> params("params", cl::cat(category), cl::init(0),
                            cl::value_desc("N"),
                            cl::desc("Only bytes of parameters, gradients and "
                                     "Adam states for N parameters"));
-static Flag<int64_t> seq("seq", cl::cat(category), cl::init(2048),
+static Flag<int64_t> sampleTokens("seq", cl::cat(category), cl::init(2048),
                          cl::value_desc("N"), cl::desc("Tokens of a sample"));
 
 // Where.
@@ -281,7 +281,7 @@ static std::string readSizes(ModelQuestion &question) {
     return formatv("--ranks: found {0}; expected 1 or more", int64_t(ranks));
   space.base.ranks =
       ranks > 0 ? int64_t(ranks) : machine.nodes * machine.ranksPerNode;
-  space.base.seq = seq;
+  space.base.seq = sampleTokens;
   space.base.accumulate = microBatches;
   space.base.prefetch = prefetch;
   space.base.bucketLayers = bucketLayers;
@@ -455,7 +455,7 @@ static std::string checkEffects() {
   StringRef idle;
   bool sized = !model.empty() || !shape.empty();
   if (!sized) {
-    idle = firstGiven({&batch, &seq, &microBatches, &globalBatch, &precision,
+    idle = firstGiven({&batch, &sampleTokens, &microBatches, &globalBatch, &precision,
                        &recomputeLayers, &prefetch, &bucketLayers, &keepLayers,
                        &softwareName, &stats});
     if (!idle.empty())

@@ -118,7 +118,7 @@ TEST(ZeroOffload, SecondsOfTheHostsAdam) {
 static double largest(StepConfig config, int64_t hidden, Machine machine,
                       int64_t hostBytes) {
   double size = 0;
-  for (int64_t layers = 1; layers <= 2048; ++layers) {
+  for (int64_t layers = 1; layers <= 2048; layers += 1 + layers / 64) {
     ModelShape shape = gpt(layers, hidden);
     StepPlanner model = planner(shape, machine);
     MemoryParts memory = model.memory(config);
@@ -353,23 +353,23 @@ TEST(StepOffload, NeverSlowerThanAllOrNothing) {
       {kAll, {}, {}, {}},
       {kAll, kAll, kAll, {}},
       {{}, {}, kAll, {}},
-      {{}, {}, {}, {24, false}},
-      {kAll, {}, kAll, {24, false}},
+      {{}, {}, {}, {12, false}},
+      {kAll, {}, kAll, {12, false}},
   };
   int64_t compared = 0, partial = 0;
-  for (llvm::StringRef machine : {"h100", "a100-40", "v100-32", "this-cpu"})
+  for (llvm::StringRef machine : {"h100", "v100-32"})
     for (int64_t ranks : {1, 8})
-      for (int64_t stage : {0, 2, 3}) {
-        StepPlanner model = planner(gpt(24, 2048), preset(machine));
+      for (int64_t stage : {2, 3}) {
+        StepPlanner model = planner(gpt(12, 2048), preset(machine));
         StepConfig config = oneRank();
         config.ranks = ranks;
         config.stage = stage;
         double need = double(model.memory(config).total()), before = 0;
-        for (double part : {1.0, 0.8, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1}) {
+        for (double part : {1.0, 0.8, 0.6, 0.4, 0.2}) {
           SearchSpace space;
           space.memoryBytes = int64_t(part * need);
           std::optional<StepOffload> best =
-              chooseOffload(model, config, space, /*coarse=*/false);
+              chooseOffload(model, config, space, /*coarse=*/true);
           double seconds = HUGE_VAL;
           if (best) {
             config.offload = *best;
@@ -388,21 +388,21 @@ TEST(StepOffload, NeverSlowerThanAllOrNothing) {
           }
         }
       }
-  EXPECT_GT(compared, 300);
-  EXPECT_GT(partial, 30); // it is the partial shares that win
+  EXPECT_GT(compared, 80);
+  EXPECT_GT(partial, 10); // it is the partial shares that win
 }
 
 // Where host memory is too small, states go to disk, if there is one.
 TEST(StepOffload, HostBudgetIsKept) {
-  StepPlanner model = planner(gpt(24, 2048), preset("h100"));
+  StepPlanner model = planner(gpt(12, 2048), preset("h100"));
   StepConfig config = oneRank();
   SearchSpace space;
   space.memoryBytes = model.memory(config).total() / 3;
-  space.hostBytes = 2 * int64_t(kGiB);
-  EXPECT_FALSE(chooseOffload(model, config, space, /*coarse=*/false));
+  space.hostBytes = int64_t(kGiB);
+  EXPECT_FALSE(chooseOffload(model, config, space, /*coarse=*/true));
   space.disk = true;
   std::optional<StepOffload> best =
-      chooseOffload(model, config, space, /*coarse=*/false);
+      chooseOffload(model, config, space, /*coarse=*/true);
   ASSERT_TRUE(best);
   EXPECT_TRUE(best->optimizer.disk);
   config.offload = *best;
