@@ -35,7 +35,7 @@ struct DiskArenaOptions {
   /// Through the system's queue, if it has one.
   bool queue = true;
   bool checksums = true;
-  unsigned depth = 8;          ///< transfers under way, each way
+  unsigned depth = 16;         ///< transfers under way, each way
   size_t pieceBytes = 1 << 20; ///< of a transfer; whole blocks
 };
 

@@ -13,37 +13,16 @@
 #include "runtime/io/DiskLane.h"
 
 #include "runtime/io/Retry.h"
+#include "runtime/io/ThreadQueue.h"
 
+#include <algorithm>
 #include <new>
 
 using namespace zrt;
 
-namespace {
-/// One transfer after the other, each done when it begins.
-class SerialQueue final : public TransferQueue {
-public:
-  explicit SerialQueue(FileSystem &system) : system(system) {}
-
-  int64_t begin(const Transfer &transfer) override {
-    tag = transfer.tag;
-    result = transfer.write ? system.writeAt(transfer.file, transfer.data,
-                                             transfer.bytes, transfer.offset)
-                            : system.readAt(transfer.file, transfer.data,
-                                            transfer.bytes, transfer.offset);
-    return 0;
-  }
-  int64_t finish(uint64_t &finished, int64_t &answer) override {
-    finished = tag;
-    answer = result;
-    return 0;
-  }
-
-private:
-  FileSystem &system;
-  uint64_t tag = 0;
-  int64_t result = 0;
-};
-} // namespace
+/// Threads in place of a queue. More gain nothing: each waits for the disk with
+/// a piece of its own.
+static constexpr unsigned maxThreads = 4;
 
 DiskArena::Lane::Lane(FileSystem &system, const DiskArenaOptions &options,
                       bool write)
@@ -60,9 +39,10 @@ void DiskArena::Lane::ensureQueue() {
         retrying([&] { return system.makeQueue(options.depth, queue); });
     reason = made < 0 ? std::strerror(int(-made)) : "";
   }
+  unsigned threads = std::min(options.depth, maxThreads);
   if (!reason.empty())
-    queue = std::make_unique<SerialQueue>(system);
-  slots.resize(reason.empty() ? options.depth : 1);
+    queue = std::make_unique<ThreadQueue>(system, threads);
+  slots.resize(reason.empty() ? options.depth : threads);
 }
 
 void DiskArena::Lane::run(FileSystem::Handle file, const Steps &steps) {
