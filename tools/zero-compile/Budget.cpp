@@ -257,7 +257,9 @@ void BudgetSearch::tryAll(ModuleOp module, const CompileOptions &options) {
     bool tooSlow = best && leastSeconds(*planned, cost) >= bestSeconds;
     if (!tooSlow)
       note(std::move(planned));
-    if (tooSlow || !peak)
+    // A module that is scheduled already stays as it is.
+    bool fixed = !peak || (asked.device >= 0 && peak.getInt() > asked.device);
+    if (tooSlow || fixed)
       return;
     if (overHost > 0 && overHost < asked.host && ++hostTrial < hostTrials) {
       asked.host -= overHost;
