@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LibraryOperands.h"
+#include "MovedValues.h"
 #include "StepLowering.h"
 
 #include "dialects/Train/Train.h"
@@ -297,12 +298,21 @@ void StepLowering::markGradient(Value value) {
 // Ops without a command
 //===----------------------------------------------------------------------===//
 
+/// Whether `value` is stored as it is, also by way of a host's op, and nothing
+/// else.
+static bool isOnlyAssigned(Value value) {
+  return llvm::all_of(value.getUses(), [](OpOperand &use) {
+    return isa<AssignOp>(use.getOwner()) ||
+           (isa<YieldOp>(use.getOwner()) && isOnlyAssigned(getMoved(use)));
+  });
+}
+
 LogicalResult StepLowering::lowerConstant(arith::ConstantOp op) {
   auto value = dyn_cast<ElementsAttr>(op.getValue());
   if (!value)
     return op.emitOpError("is not a tensor; the plan holds only tensors");
   // Zeros of the state are filled in where they are assigned.
-  if (isZeroSplat(op) && llvm::all_of(op->getUsers(), llvm::IsaPred<AssignOp>))
+  if (isZeroSplat(op) && isOnlyAssigned(op))
     return success();
   Storage *&storage = constants[onHost][value];
   if (!storage) {
@@ -394,7 +404,7 @@ LogicalResult StepLowering::lowerView(Operation *op) {
 
 LogicalResult StepLowering::lowerAssign(AssignOp op) {
   Storage *target = symbols.lookup(op.getSymbol());
-  bool isFill = isZeroSplat(op.getValue());
+  bool isFill = isZeroSplat(lookThrough(op.getValue()));
   if (!isFill && placeOf(op.getValue()).storage == target)
     return success();
   if (!memory.mayOverwrite(target, op))

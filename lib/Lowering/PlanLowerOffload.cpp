@@ -238,10 +238,10 @@ LogicalResult StepLowering::lowerOnHost(Operation *op) {
     if (failed(lower(&each)))
       return failure();
   for (auto [yielded, output] :
-       llvm::zip_equal(body.getTerminator()->getOperands(), *outputs)) {
-    const Place place = placeOf(yielded);
-    memory.bind(output, place);
-  }
+       llvm::zip_equal(body.getTerminator()->getOperands(), *outputs))
+    // Zeros that are only assigned lie nowhere.
+    if (const Place *place = memory.find(yielded))
+      memory.bind(output, Place(*place));
   if (isStart(op)) {
     inFlight[op->getResult(0)] = lastOnHost;
     lastOnHost = {};
