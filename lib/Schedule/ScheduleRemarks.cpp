@@ -256,6 +256,10 @@ static std::string getHelp(const StepFunction &step,
               "a smaller batch");
   if (activations && !recomputes)
     help.push_back("recomputation (remat)");
+  if (llvm::all_of(step.graph.buffers, [](const StepBuffer &buffer) {
+        return buffer.space == MemorySpace::Device;
+      }))
+    help.push_back("offload (zero-offload)");
   return llvm::join(help, ", ");
 }
 

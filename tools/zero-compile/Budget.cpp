@@ -244,11 +244,21 @@ void BudgetSearch::tryAll(ModuleOp module, const CompileOptions &options) {
     asked.device =
         std::min(asked.device, most) + std::max(asked.device / 8, slack);
   int hostTrial = 0;
+  bool any = false;
   while (asked.device != 0) {
     OwningOpRef<ModuleOp> planned = attempt(module, options, asked, !first);
+    if (!planned && any)
+      return;
+    if (!planned && asked.host >= 0) { // how much of it would be needed?
+      asked.host = -1;
+      planned = attempt(module, options, asked, !first);
+      if (planned)
+        note(std::move(planned));
+    }
     if (!planned)
       return;
     first = false;
+    any = true;
     auto peak = (*planned)->getAttrOfType<IntegerAttr>(zero::kPlannedPeakAttr);
     int64_t overHost = budgets.host < 0
                            ? 0

@@ -124,7 +124,7 @@ static LogicalResult checkOffload(ModuleOp module,
                << "' stands alone, but there are other rules: '"
                << llvm::join(options.offload, "', '") << "'";
     } else if (failed(zero::parseOffloadRule(text, wrong))) {
-      return module.emitError() << "offload rule '" << text << "': " << wrong;
+      return module.emitError() << wrong;
     }
   }
   return success();

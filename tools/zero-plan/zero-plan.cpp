@@ -244,7 +244,7 @@ static std::string readOffload(std::vector<OffloadRule> &rules, bool &search) {
     std::string wrong;
     mlir::FailureOr<OffloadRule> rule = parseOffloadRule(text, wrong);
     if (failed(rule))
-      return "--offload '" + text + "': " + wrong;
+      return "--offload: " + wrong;
     rules.push_back(*rule);
   }
   return {};
