@@ -39,6 +39,9 @@ static constexpr MachineConstant constants[] = {
     {"transcendental_flops", 20, "flops that one exp, tanh or erf counts for"},
     {"overlap_slowdown", 0,
      "compute time lost per second of a collective beside it"},
+    {"host_overlap_slowdown", 0,
+     "compute time lost per second of a copy, or of compute on the host, beside "
+     "it"},
     {"network_line_rate", 0,
      "bytes per second of a rank's part of the adapters that inter_node "
      "stands for; 0: unknown"},

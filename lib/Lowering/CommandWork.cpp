@@ -15,6 +15,7 @@
 #include "dialects/Train/Train.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "zero/Schedule/OpWork.h"
+#include "zero/Transforms/PlanOrder.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -171,11 +172,28 @@ std::string mlir::zero::getCommandLabel(plan::CommandOpInterface command) {
     what = call.getCallee().str();
   else
     what = command->getName().stripDialect().str();
+  if (auto copy = dyn_cast<plan::CopyOp>(*command))
+    of = copy.getLabel().value_or("").str();
   if (auto collective = dyn_cast<plan::CollectiveOpInterface>(*command))
     of = collective.getBucketLabel().str();
-  else
+  else if (of.empty())
     of = nodeName(command->getLoc());
   return of.empty() ? what : what + " " + of;
+}
+
+static plan::Space spaceOf(Value buffer) {
+  return getUnderlyingBuffer(buffer).getSpace();
+}
+
+/// What a copy between two spaces is; within host memory the host does it.
+static TaskKind kindOfCopy(plan::Space from, plan::Space to) {
+  if (from == plan::Space::Disk)
+    return TaskKind::DiskRead;
+  if (to == plan::Space::Disk)
+    return TaskKind::DiskWrite;
+  if (from == to)
+    return to == plan::Space::Host ? TaskKind::HostCompute : TaskKind::Compute;
+  return to == plan::Space::Device ? TaskKind::CopyIn : TaskKind::CopyOut;
 }
 
 TaskKind mlir::zero::getCommandKind(plan::CommandOpInterface command) {
@@ -184,10 +202,15 @@ TaskKind mlir::zero::getCommandKind(plan::CommandOpInterface command) {
       .Case([](plan::ReduceScatterOp) { return TaskKind::ReduceScatter; })
       .Case([](plan::AllReduceOp) { return TaskKind::AllReduce; })
       .Case([](plan::CopyOp op) {
-        StringRef stream = op.getStream().value_or(plan::kComputeStream);
-        return stream == "copy_in"    ? TaskKind::CopyIn
-               : stream == "copy_out" ? TaskKind::CopyOut
-                                      : TaskKind::Compute;
+        return kindOfCopy(spaceOf(op.getSource()), spaceOf(op.getTarget()));
+      })
+      .Case([](plan::FillOp op) {
+        return spaceOf(op.getTarget()) == plan::Space::Device
+                   ? TaskKind::Compute
+                   : TaskKind::HostCompute;
+      })
+      .Case([](plan::LaunchOp op) {
+        return op.getHost() ? TaskKind::HostCompute : TaskKind::Compute;
       })
       .Default([](Operation *) { return TaskKind::Compute; });
 }
@@ -214,6 +237,9 @@ int64_t mlir::zero::getWholeBytes(plan::CollectiveOpInterface collective) {
 }
 
 int64_t mlir::zero::getSentBytes(plan::CommandOpInterface command) {
+  if (auto copy = dyn_cast<plan::CopyOp>(*command);
+      copy && spaceOf(copy.getSource()) != spaceOf(copy.getTarget()))
+    return bytesOf(copy.getTarget());
   auto collective = dyn_cast<plan::CollectiveOpInterface>(*command);
   if (!collective)
     return 0;
@@ -228,9 +254,10 @@ double mlir::zero::predictSeconds(plan::CommandOpInterface command,
   if (auto collective = dyn_cast<plan::CollectiveOpInterface>(*command))
     return cost.collective(kind, getWholeBytes(collective),
                            groupOf(collective, cost));
-  if (auto copy = dyn_cast<plan::CopyOp>(*command);
-      copy && kind != TaskKind::Compute)
-    return cost.copy(kind, bytesOf(copy.getTarget()));
+  if (kind == TaskKind::HostCompute)
+    return cost.hostCompute(getCommandWork(command));
+  if (kind != TaskKind::Compute)
+    return cost.copy(kind, bytesOf(cast<plan::CopyOp>(*command).getTarget()));
   return isa<plan::ReleaseOp>(*command) ? 0
                                         : cost.compute(getCommandWork(command));
 }

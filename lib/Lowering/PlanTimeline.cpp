@@ -47,7 +47,8 @@ private:
   double slowedBy(const Run &compute, double seconds);
   void expose(int64_t position, double seconds, int64_t by);
   void addSpans(Timeline &timeline);
-  void addMemory(Timeline &timeline);
+  std::vector<TimelineMemory> findMemory(plan::Space space);
+  void addSpaces(Timeline &timeline);
   void addParameters(Timeline &timeline);
   std::string explain(int64_t position) const;
   std::string explainStart(int64_t position) const;
@@ -66,7 +67,7 @@ private:
   int64_t budget; ///< -1: none
   std::vector<Run> runs;
   std::vector<int64_t> beside; ///< positions on other streams, not yet ended
-  std::vector<int64_t> alive, born; ///< bytes by position
+  std::vector<int64_t> alive, born; ///< bytes of the device by position
   std::vector<double> computed;     ///< seconds of compute before a position
   double seconds = 0, computeSeconds = 0;
   double frontSeconds = 0;        ///< of compute in one micro-batch
@@ -94,12 +95,17 @@ double PlanSimulation::slowedBy(const Run &compute, double seconds) {
   llvm::erase_if(beside, [&](int64_t position) {
     return runs[position].end <= compute.start;
   });
-  double together = 0;
+  double collective = cost.getMachine().constant("overlap_slowdown");
+  double other = cost.getMachine().constant("host_overlap_slowdown");
+  double lost = 0;
   for (int64_t position : beside)
-    together +=
+    lost +=
         std::max(0.0, std::min(runs[position].end, compute.start + seconds) -
-                          std::max(runs[position].start, compute.start));
-  return together * cost.getMachine().constant("overlap_slowdown");
+                          std::max(runs[position].start, compute.start)) *
+        (isa<plan::CollectiveOpInterface>(at(position).getOperation())
+             ? collective
+             : other);
+  return lost;
 }
 
 /// How often a step runs the command at `position`.
@@ -267,20 +273,23 @@ void PlanSimulation::addSpans(Timeline &timeline) {
   }
 }
 
-/// By position of the program, when compute comes there; the last entry is the
-/// end of the step.
-void PlanSimulation::addMemory(Timeline &timeline) {
+/// Bytes in `space`, by position of the program, when compute comes there; the
+/// last entry is the end of the step.
+std::vector<TimelineMemory> PlanSimulation::findMemory(plan::Space space) {
   std::vector<std::array<int64_t, kNumMemoryKinds>> change(size() + 2);
   born.assign(size() + 1, 0);
   for (const PlanLifetime &life : lifetimes) {
     if (life.last < life.first)
       continue;
     plan::BufferOp buffer = life.buffer;
+    if (buffer.getSpace() != space)
+      continue;
     auto kind = static_cast<size_t>(buffer.getKind());
     change[life.first][kind] += buffer.getBytes();
     born[life.first] += buffer.getBytes();
     change[life.last + 1][kind] -= buffer.getBytes();
   }
+  std::vector<TimelineMemory> memory;
   TimelineMemory now;
   alive.assign(size() + 1, 0);
   for (int64_t position = 0; position <= size(); ++position) {
@@ -290,10 +299,30 @@ void PlanSimulation::addMemory(Timeline &timeline) {
       bytes += delta;
       alive[position] += bytes;
     }
-    if (timeline.memory.empty() || timeline.memory.back().bytes != now.bytes ||
+    if (memory.empty() || memory.back().bytes != now.bytes ||
         position == size())
-      timeline.memory.push_back(now);
+      memory.push_back(now);
   }
+  return memory;
+}
+
+/// The arenas of host memory and disk, and what is in them.
+void PlanSimulation::addSpaces(Timeline &timeline) {
+  for (auto arena : program.getBody().getOps<plan::ArenaOp>()) {
+    if (arena.getSpace() == plan::Space::Device) {
+      timeline.plannedPeak += arena.getBytes().value_or(0);
+      timeline.lowerBound += arena.getLowerBound().value_or(0);
+      continue;
+    }
+    TimelineSpace &space =
+        arena.getSpace() == plan::Space::Host ? timeline.host : timeline.disk;
+    space.budgetBytes = arena.getBudget().value_or(-1);
+    space.plannedPeak = arena.getBytes().value_or(0);
+    space.lowerBound = arena.getLowerBound().value_or(0);
+    space.memory = findMemory(arena.getSpace());
+  }
+  // Last: reasons are about the memory of the device.
+  timeline.memory = findMemory(plan::Space::Device);
 }
 
 void PlanSimulation::addParameters(Timeline &timeline) {
@@ -351,14 +380,9 @@ Timeline PlanSimulation::run() {
   if (auto stage = program->getAttrOfType<IntegerAttr>(kStageAttr))
     timeline.stage = stage.getInt();
   timeline.budgetBytes = budget;
-  for (auto arena : program.getBody().getOps<plan::ArenaOp>())
-    if (arena.getSpace() == plan::Space::Device) {
-      timeline.plannedPeak += arena.getBytes().value_or(0);
-      timeline.lowerBound += arena.getLowerBound().value_or(0);
-    }
   simulate();
   timeline.stepSeconds = seconds;
-  addMemory(timeline);
+  addSpaces(timeline);
   addSpans(timeline);
   addParameters(timeline);
   if (seconds > 0)

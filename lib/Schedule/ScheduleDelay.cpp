@@ -31,11 +31,24 @@ static std::vector<double> findArrivals(const Placement &placement) {
   return arrivals;
 }
 
+/// By node, the first step that begins something that depends on it.
+static std::vector<int32_t> findUses(const Problem &problem,
+                                     llvm::ArrayRef<ScheduleStep> steps) {
+  std::vector<int32_t> uses(problem.numNodes, steps.size());
+  for (int32_t number = steps.size() - 1; number >= 0; --number)
+    if (steps[number].action != ScheduleStep::Wait)
+      for (int32_t before :
+           problem.previous[problem.nodeOf[steps[number].task]])
+        uses[before] = number;
+  return uses;
+}
+
 /// By step, before which step it goes. Only times that nobody waits for change.
 static std::vector<int32_t> findPlaces(const Problem &problem,
                                        const Placement &placement) {
   const std::vector<ScheduleStep> &steps = placement.schedule.steps;
   std::vector<double> arrivals = findArrivals(placement);
+  std::vector<int32_t> uses = findUses(problem, steps);
   int32_t numSteps = steps.size();
   std::vector<int32_t> places(numSteps);
   std::vector<int32_t> waitOf(problem.graph.tasks.size(), 0);
@@ -46,11 +59,17 @@ static std::vector<int32_t> findPlaces(const Problem &problem,
   for (int32_t number = numSteps - 1; number >= 0; --number) {
     ScheduleStep step = steps[number];
     places[number] = number;
-    if (step.action == ScheduleStep::Wait)
-      waitOf[step.task] = number;
+    int32_t node = problem.nodeOf[step.task];
+    if (step.action == ScheduleStep::Wait) {
+      // What is awaited early, though nothing needs it yet, is awaited later.
+      if (problem.isFetch(node) &&
+          placement.ends[step.task] <= arrivals[number])
+        places[number] = std::max(number, uses[node]);
+      waitOf[step.task] = places[number];
+    }
     if (step.action != ScheduleStep::Start)
       continue;
-    int32_t node = problem.nodeOf[step.task], wait = waitOf[step.task];
+    int32_t wait = waitOf[step.task];
     int32_t channel = problem.channel[node];
     double end = placement.ends[step.task];
     double start = end - problem.seconds[node];

@@ -359,8 +359,10 @@ bool Placer::startAnyReady() {
 /// Gets on with what waits for data from elsewhere. Returns false if nothing
 /// does.
 bool Placer::advanceClaimed() {
-  if (claimed.empty() || startClaimed())
-    return !claimed.empty();
+  if (claimed.empty() || policy.serial)
+    return false;
+  if (startClaimed())
+    return true;
   if (flying.empty())
     return false;
   wait(flying.begin()->second);
@@ -534,8 +536,9 @@ void Placer::startNeeded(int32_t node) {
     start(node);
 }
 
-/// Whether what the compute task at `place` waits for depends on something that
-/// is not complete; at the end, whether anything is left.
+/// Whether what the compute task at `place` waits for is not in flight and
+/// takes data away, or depends on something that is not complete; at the end,
+/// whether anything is left.
 bool Placer::awaitsChain(int32_t place) const {
   auto isOpen = [&](int32_t node) {
     return node >= numCompute && state[node] != Done;
@@ -544,7 +547,8 @@ bool Placer::awaitsChain(int32_t place) const {
     return true;
   return llvm::any_of(problem.previous[place], [&](int32_t node) {
     return isOpen(node) && state[node] == Waiting &&
-           llvm::any_of(problem.previous[node], isOpen);
+           (!problem.isFetch(node) ||
+            llvm::any_of(problem.previous[node], isOpen));
   });
 }
 

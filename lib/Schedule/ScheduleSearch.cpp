@@ -368,7 +368,7 @@ void Search::descendHost(const std::vector<Variant> &variants,
     most = std::max(most, trade.peak.host);
   constexpr int64_t parts[] = {48, 32, 20, 12, 6, 0}; // of 64
   for (int64_t part : parts) {
-    int64_t limit = least + (most - least) / 64 * part;
+    int64_t limit = least + (most - least) * part / 64;
     if (limit >= most || limit == hostLimit)
       continue;
     hostLimit = limit;

@@ -362,7 +362,9 @@ int32_t StepGraphBuilder::reducedBuffer(Operation *op, unsigned index) {
 void StepGraphBuilder::nameTask(int32_t number, Operation *op, StringRef kind,
                                 StringRef axes) {
   StepTask &task = step.graph.tasks[number];
-  StringRef unit = getUnitOf(op, symbols);
+  StringRef unit;
+  if (op->getNumOperands() && op->getNumResults())
+    unit = getUnitOf(op, symbols);
   if (!unit.empty())
     task.unit = units.try_emplace(unit, units.size()).first->second;
   task.label = (kind + (unit.empty() ? "" : " of '" + unit + "'")).str();
