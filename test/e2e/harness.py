@@ -5,6 +5,7 @@
 """A case is a named function that raises Failure; each counts by itself."""
 import concurrent.futures
 import functools
+import hashlib
 import json
 import os
 import pathlib
@@ -135,6 +136,8 @@ class Runner:
     def _call(self, name, form, optimizer, ranks, stage, batch, *flags):
         m = model(name)
         words = "".join(c if c.isalnum() else "-" for c in "".join(map(str, flags)))
+        if len(words) > 80:  # names of files are bounded
+            words = words[:60] + hashlib.sha1(words.encode()).hexdigest()[:12]
         stem = self.tools.scratch / f"{name}-{form}-{optimizer}-n{ranks}-s{stage}-b{batch}{words}"
         metrics, weights = (pathlib.Path(f"{stem}.{end}") for end in ("jsonl", "safetensors"))
         # A schedule that reads too early or too late meets NaN.

@@ -3,6 +3,7 @@
 # Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Offload changes where state lies and how long a step takes, and not one bit of a result."""
+import hashlib
 import itertools
 import json
 import os
@@ -34,7 +35,9 @@ SCALARS = 24
 
 
 def folder_of(runner, *words):
-    folder = runner.tools.scratch / "offload" / "-".join("".join(c if c.isalnum() else "_" for c in str(w)) for w in words)
+    """An empty folder of its own for what is on disk."""
+    name = hashlib.sha1(" ".join(map(str, words)).encode()).hexdigest()[:16]
+    folder = runner.tools.scratch / "offload" / name
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
