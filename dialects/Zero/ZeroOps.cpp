@@ -142,9 +142,11 @@ LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
                          << getLogicalType();
   auto sharded = dyn_cast<ShardedType>(getType());
   auto paramSharded = dyn_cast<ShardedType>(param.getType());
-  if (paramSharded && (!sharded || sharded.getDim() != paramSharded.getDim() ||
-                       sharded.getGrid() != paramSharded.getGrid() ||
-                       sharded.getAxes() != paramSharded.getAxes()))
+  // A parameter that only lies elsewhere is not cut.
+  bool cut = paramSharded && !paramSharded.getAxes().empty();
+  if (cut && (!sharded || sharded.getDim() != paramSharded.getDim() ||
+              sharded.getGrid() != paramSharded.getGrid() ||
+              sharded.getAxes() != paramSharded.getAxes()))
     return emitOpError() << "expects to be cut as its parameter "
                          << paramSharded << ", got " << getType();
   return success();

@@ -31,93 +31,76 @@ public:
 };
 } // namespace
 
-/// Bytes that one rank holds of a symbol's type.
-static int64_t getRankBytes(OffloadModule &info, Type type) {
-  auto sharded = dyn_cast<ShardedType>(type);
-  if (!sharded)
-    return getTensorBytes(type);
-  auto grid = info.symbols.lookup<shard::GridOp>(sharded.getGrid().getValue());
-  FailureOr<int64_t> ranks = getRanks(grid, sharded.getAxes());
-  return getTensorBytes(sharded.getLocalType(ranks.value_or(1)));
+/// Whether a rule means the update of `param` by name, and so on the host
+/// though no state lives there.
+static bool isNamed(ArrayRef<OffloadRule> rules, ParamOp param) {
+  return llvm::any_of(rules, [&](const OffloadRule &rule) {
+    return rule.kind == OffloadKind::Optimizer && rule.pattern != "*" &&
+           matchesName(rule, param.getSymName());
+  });
 }
 
-/// Parameters in the order of their first use, those that nothing reads last.
-static SmallVector<ParamOp> getParameters(OffloadModule &info) {
-  llvm::SetVector<Operation *> order;
-  for (OffloadStep &step : info.steps)
-    for (auto &[name, read] : step.reads)
-      if (auto param = info.symbols.lookup<ParamOp>(name))
-        order.insert(param);
-  for (auto param : info.module.getOps<ParamOp>())
-    order.insert(param);
-  SmallVector<ParamOp> params;
-  for (Operation *op : order)
-    if (cast<ParamOp>(op).getLogicalType().getRank() > 0)
-      params.push_back(cast<ParamOp>(op));
-  return params;
-}
-
-static SmallVector<StateOp> getStates(OffloadModule &info, ParamOp param) {
-  SmallVector<StateOp> states;
-  for (auto state : info.module.getOps<StateOp>())
-    if (state.getParam() == param.getSymName() && !state.getAccumulator())
-      states.push_back(state);
-  return states;
-}
-
-void zero::findOptimizerCandidates(OffloadModule &info,
-                                   std::vector<OffloadCandidate> &candidates) {
-  for (ParamOp param : getParameters(info)) {
-    OffloadCandidate candidate{OffloadKind::Optimizer, param.getSymName().str(),
-                               param.getUnit().value_or("").str()};
-    bool updated = false;
-    for (OffloadStep &step : info.steps)
-      for (LocalUpdate &update : step.updates) {
-        if (update.param != param)
-          continue;
-        updated = true;
-        for (Value value : update.inputs)
-          if (value.getType() == update.values.front().getType())
-            candidate.toHostBytes += 0;
-      }
-    if (!updated)
-      continue;
-    for (StateOp state : getStates(info, param))
-      candidate.bytes += getRankBytes(info, state.getType());
-    candidates.push_back(std::move(candidate));
-  }
-}
-
-FailureOr<std::vector<OffloadCandidate>>
-zero::findOffloadCandidates(ModuleOp module) {
-  OffloadModule info(module);
-  if (failed(analyzeOffload(info)))
-    return failure();
-  std::vector<OffloadCandidate> candidates;
-  findOptimizerCandidates(info, candidates);
-  return candidates;
-}
-
-LogicalResult zero::applyOffload(ModuleOp module, ArrayRef<OffloadRule> rules) {
-  OffloadModule info(module);
-  if (failed(analyzeOffload(info)))
-    return failure();
-  std::vector<OffloadCandidate> candidates;
-  findOptimizerCandidates(info, candidates);
-  SmallVector<Memory> chosen;
-  if (failed(chooseMemories(module, rules, candidates, chosen)))
-    return failure();
+/// Notes where everything lives, and gives symbols their memory.
+static int64_t applyChoice(OffloadModule &info, ArrayRef<OffloadRule> rules,
+                           ArrayRef<OffloadCandidate> candidates,
+                           ArrayRef<Memory> chosen) {
+  int64_t moved = 0;
+  SmallVector<ParamOp> stateless;
   for (auto [candidate, memory] : llvm::zip_equal(candidates, chosen)) {
     if (memory == Memory::Device)
       continue;
+    ++moved;
+    if (candidate.kind == OffloadKind::Activations) {
+      info.activations[candidate.name] = memory;
+      continue;
+    }
     auto param = info.symbols.lookup<ParamOp>(candidate.name);
-    for (StateOp state : getStates(info, param))
+    if (candidate.kind == OffloadKind::Parameters)
+      setSymbolMemory(info, param, memory);
+    if (candidate.kind == OffloadKind::Gradients) {
+      info.gradients[param] = memory;
+      if (StateOp accumulator = getAccumulator(info, param))
+        setSymbolMemory(info, accumulator, memory);
+    }
+    if (candidate.kind != OffloadKind::Optimizer)
+      continue;
+    SmallVector<StateOp> states = getOptimizerStates(info, param);
+    for (StateOp state : states)
       setSymbolMemory(info, state, memory);
-    info.hosted.insert(param);
+    if (states.empty() && !isNamed(rules, param))
+      stateless.push_back(param);
+    else
+      info.hosted.insert(param);
   }
-  for (OffloadStep &step : info.steps)
+  for (ParamOp param : stateless)
+    if (getSymbolMemory(param) != Memory::Device)
+      info.hosted.insert(param);
+  return moved;
+}
+
+static FailureOr<int64_t> offload(ModuleOp module,
+                                  ArrayRef<OffloadRule> rules) {
+  OffloadModule info(module);
+  if (failed(analyzeOffload(info)))
+    return failure();
+  std::vector<OffloadCandidate> candidates = collectCandidates(info);
+  SmallVector<Memory> chosen;
+  if (failed(chooseMemories(module, rules, candidates, chosen)))
+    return failure();
+  int64_t moved = applyChoice(info, rules, candidates, chosen);
+  for (OffloadStep &step : info.steps) {
+    // First, as long as the forward pass is what it was.
+    moveActivations(info, step);
+    moveGradients(info, step);
     moveUpdatesToHost(info, step);
-  return success();
+    bringToDevice(info, step);
+    moveAssigned(info, step);
+  }
+  return moved;
+}
+
+LogicalResult zero::applyOffload(ModuleOp module, ArrayRef<OffloadRule> rules) {
+  return success(succeeded(offload(module, rules)));
 }
 
 void OffloadPass::runOnOperation() {
@@ -131,6 +114,10 @@ void OffloadPass::runOnOperation() {
     }
     parsed.push_back(*rule);
   }
-  if (!parsed.empty() && failed(applyOffload(getOperation(), parsed)))
-    signalPassFailure();
+  if (parsed.empty())
+    return;
+  FailureOr<int64_t> moved = offload(getOperation(), parsed);
+  if (failed(moved))
+    return signalPassFailure();
+  numMoved += *moved;
 }

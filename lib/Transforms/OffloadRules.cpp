@@ -108,20 +108,23 @@ std::string zero::printOffloadRule(const OffloadRule &rule) {
   return text;
 }
 
+bool zero::matchesName(const OffloadRule &rule, StringRef name) {
+  Expected<GlobPattern> glob = GlobPattern::create(rule.pattern);
+  if (glob)
+    return glob->match(name);
+  consumeError(glob.takeError());
+  return false;
+}
+
 /// Marks what one rule takes: whole tensors, in order, that fit in its share.
 /// Returns how many match.
 static int64_t applyRule(const OffloadRule &rule,
                          ArrayRef<OffloadCandidate> candidates,
                          MutableArrayRef<Memory> chosen) {
-  Expected<GlobPattern> glob = GlobPattern::create(rule.pattern);
-  if (!glob) {
-    consumeError(glob.takeError());
-    return 0;
-  }
   SmallVector<size_t> matching;
   double total = 0;
   for (auto [i, candidate] : llvm::enumerate(candidates))
-    if (candidate.kind == rule.kind && glob->match(candidate.name)) {
+    if (candidate.kind == rule.kind && matchesName(rule, candidate.name)) {
       matching.push_back(i);
       total += candidate.bytes;
     }

@@ -62,8 +62,10 @@ static void findSlice(LocalUpdate &update, SymbolTable &symbols) {
     }
     update.inputs.insert(value);
     auto type = dyn_cast<RankedTensorType>(value.getType());
-    if (type && type.getShape() == shape && !update.reduction)
-      update.reduction = getReduction(value, symbols);
+    if (!type || type.getShape() != shape || update.reduction)
+      continue;
+    update.reduction = getReduction(value, symbols);
+    update.ofSum = update.reduction && value.getDefiningOp() != update.reduction;
   }
 }
 
@@ -87,6 +89,19 @@ static ParamOp getUpdatedParam(AssignOp assign, SymbolTable &symbols) {
   bool counts = param && param.isTrained() &&
                 getLogicalType(param.getType()).getRank() > 0;
   return counts ? param : ParamOp();
+}
+
+/// Additions to accumulators of tensors that have a dimension.
+static void collectSums(OffloadStep &step, SymbolTable &symbols) {
+  for (Operation &op : *step.body) {
+    StateOp state = getSummedAccumulator(&op, symbols);
+    if (!state || !state.getParam() || op.getNumResults() != 1 ||
+        state.getLogicalType().getRank() == 0)
+      continue;
+    for (auto assign : step.body->getOps<AssignOp>())
+      if (assign.getSymbol() == state.getSymName())
+        step.sums.push_back({state, &op, assign});
+  }
 }
 
 static void collectUpdates(OffloadStep &step, SymbolTable &symbols) {
@@ -147,6 +162,7 @@ LogicalResult zero::analyzeOffload(OffloadModule &info) {
     for (auto read : step.body->getOps<ReadOp>())
       step.reads.insert({read.getSymbolAttr().getAttr(), read});
     collectUpdates(step, info.symbols);
+    collectSums(step, info.symbols);
     info.steps.push_back(std::move(step));
   }
   return success();
@@ -219,6 +235,99 @@ SmallVector<Value> zero::moveValues(OpBuilder &builder, Location loc,
     moved = moveOnce(builder, loc, moved, std::exchange(from, Memory::Host),
                      Memory::Host);
   return moveOnce(builder, loc, moved, from, to);
+}
+
+/// The state that `value` views all that a rank holds of; null where it is less
+/// or something else.
+static ReadOp getWholeRead(Value value) {
+  auto local = value.getDefiningOp<LocalOp>();
+  auto read = local ? local.getSource().getDefiningOp<ReadOp>() : ReadOp();
+  return read && isa<ShardedType>(read.getType()) ? read : ReadOp();
+}
+
+SmallVector<Value> zero::moveAll(OpBuilder &builder, Location loc,
+                                 ArrayRef<Value> values, Memory to) {
+  IRMapping mapping;
+  for (Memory from : {Memory::Disk, Memory::Host, Memory::Device}) {
+    if (from == to)
+      continue;
+    llvm::SetVector<Value> sources;
+    for (Value value : values) {
+      if (getMemory(value) != from)
+        continue;
+      // Cheap to view again; on the device it is a part of a kernel's operand.
+      ReadOp read = from == Memory::Device ? ReadOp() : getWholeRead(value);
+      sources.insert(read ? read.getValue() : value);
+    }
+    SmallVector<Value> moved =
+        moveValues(builder, loc, sources.getArrayRef(), from, to);
+    for (auto [source, copy] : llvm::zip_equal(sources, moved))
+      mapping.map(source, copy);
+  }
+  SmallVector<Value> copies;
+  for (Value value : values) {
+    if (getMemory(value) != to && !mapping.contains(value))
+      builder.clone(*value.getDefiningOp(), mapping);
+    copies.push_back(getMemory(value) == to ? value : mapping.lookup(value));
+  }
+  return copies;
+}
+
+void zero::setBehind(OpBuilder &builder, Block *body, ArrayRef<Value> values) {
+  Operation *last = nullptr;
+  for (Value value : values) {
+    Operation *op = value.getDefiningOp();
+    if (op && (!last || last->isBeforeInBlock(op)))
+      last = op;
+  }
+  last ? builder.setInsertionPointAfter(last)
+       : builder.setInsertionPointToStart(body);
+}
+
+void zero::placeViews(OpBuilder &builder, Value value) {
+  Operation *op = value.getDefiningOp();
+  Block *body = builder.getInsertionBlock();
+  bool atEnd = builder.getInsertionPoint() == body->end();
+  if (!isa_and_nonnull<LocalOp, ReadOp>(op) || atEnd ||
+      op->isBeforeInBlock(&*builder.getInsertionPoint()))
+    return;
+  for (Value operand : op->getOperands())
+    placeViews(builder, operand);
+  if (&*builder.getInsertionPoint() == op)
+    builder.setInsertionPointAfter(op);
+  else
+    op->moveBefore(&*builder.getInsertionPoint());
+}
+
+OnHostOp zero::createOnHost(OpBuilder &builder, Location loc,
+                            ArrayRef<Value> originals, ArrayRef<Value> operands,
+                            TypeRange results, IRMapping &mapping) {
+  auto host = OnHostOp::create(builder, loc, results, operands);
+  Block &body = host.getBody().emplaceBlock();
+  for (auto [original, operand] : llvm::zip_equal(originals, operands))
+    mapping.map(original,
+                body.addArgument(operand.getType(), operand.getLoc()));
+  return host;
+}
+
+Memory zero::getSymbolMemory(Operation *symbol) {
+  Type type = symbol->getAttrOfType<TypeAttr>("type").getValue();
+  auto sharded = dyn_cast<ShardedType>(type);
+  return sharded ? sharded.getMem() : Memory::Device;
+}
+
+void zero::eraseDead(Block &body, llvm::DenseSet<Operation *> ops) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body))) {
+    if (!ops.contains(&op) || !op.use_empty())
+      continue;
+    for (Value operand : getUsedValues(&op)) {
+      Operation *def = operand.getDefiningOp();
+      if (def && (isa<LocalOp, ReadOp>(def) ||
+                  (def->getNumOperands() == 0 && isMemoryEffectFree(def))))
+        ops.insert(def);
+    }
+    op.erase();
+  }
 }
 
 void zero::moveUsersBehind(Operation *op) {

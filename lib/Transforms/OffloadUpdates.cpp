@@ -13,8 +13,6 @@
 
 #include "OffloadStep.h"
 
-#include "mlir/IR/IRMapping.h"
-
 using namespace mlir;
 using namespace mlir::zero;
 
@@ -30,16 +28,15 @@ public:
   void run();
 
 private:
+  SmallVector<UpdateGroup> getGroups();
   void moveGroup(UpdateGroup &group);
   void collectInputs(UpdateGroup &group);
   void bringScalars(ArrayRef<Value> scalars);
-  void bringDown(Operation *reduction, ArrayRef<Value> gradients,
-                 ArrayRef<Value> others);
-  void bringFromDisk(ArrayRef<Value> values);
-  void placeView(Operation *view);
+  void bring(Operation *before, ArrayRef<Value> values);
+  void placeHost(UpdateGroup &group);
   OnHostOp buildBody(UpdateGroup &group);
   void assignResults(OnHostOp host, UpdateGroup &group);
-  void placeAfter(ArrayRef<Value> values);
+  Memory getTarget(AssignOp assign, Value value);
 
   OffloadModule &info;
   OffloadStep &step;
@@ -54,18 +51,6 @@ private:
 };
 } // namespace
 
-/// Sets the insertion point behind the last op that makes one of `values`.
-void HostUpdates::placeAfter(ArrayRef<Value> values) {
-  Operation *last = nullptr;
-  for (Value value : values) {
-    Operation *op = value.getDefiningOp();
-    if (op && (!last || last->isBeforeInBlock(op)))
-      last = op;
-  }
-  last ? builder.setInsertionPointAfter(last)
-       : builder.setInsertionPointToStart(step.body);
-}
-
 /// Copies what all updates have in common, such as the learning rate, once.
 void HostUpdates::bringScalars(ArrayRef<Value> scalars) {
   for (bool isArgument : {true, false}) {
@@ -76,9 +61,9 @@ void HostUpdates::bringScalars(ArrayRef<Value> scalars) {
         missing.push_back(scalar);
     if (missing.empty())
       continue;
-    placeAfter(missing);
-    SmallVector<Value> moved = moveValues(builder, missing.front().getLoc(),
-                                          missing, Memory::Device, Memory::Host);
+    setBehind(builder, step.body, missing);
+    SmallVector<Value> moved =
+        moveAll(builder, missing.front().getLoc(), missing, Memory::Host);
     for (auto [from, to] : llvm::zip_equal(missing, moved))
       scalarsOnHost[from] = to;
   }
@@ -86,107 +71,69 @@ void HostUpdates::bringScalars(ArrayRef<Value> scalars) {
     inputs[scalar] = scalarsOnHost.lookup(scalar);
 }
 
-/// Copies gradients, as soon as they are reduced, and whatever else of their
-/// size lies on the device: parameters without a master copy.
-void HostUpdates::bringDown(Operation *reduction, ArrayRef<Value> gradients,
-                            ArrayRef<Value> others) {
-  for (ArrayRef<Value> values : {others, gradients}) {
-    if (values.empty())
-      continue;
-    placeAfter(values);
-    // Parameters are there from the beginning: not before they are needed.
-    if (reduction && values == others) {
-      builder.setInsertionPoint(reduction);
-      for (Value value : values)
-        placeView(value.getDefiningOp());
-    }
-    SmallVector<Value> moved = moveValues(builder, values.front().getLoc(),
-                                          values, Memory::Device, Memory::Host);
-    for (auto [from, to] : llvm::zip_equal(values, moved))
-      inputs[from] = to;
-  }
-}
-
-/// Reads what lies on disk into host memory, shard by shard.
-void HostUpdates::bringFromDisk(ArrayRef<Value> values) {
+/// Copies values to host memory as soon as they are there, but not before
+/// `before`, where that is set: parameters are there from the beginning.
+void HostUpdates::bring(Operation *before, ArrayRef<Value> values) {
   if (values.empty())
     return;
-  llvm::SetVector<Value> reads;
-  for (Value value : values)
-    reads.insert(getReadBehind(value).getValue());
-  placeAfter(reads.getArrayRef());
-  SmallVector<Value> moved =
-      moveValues(builder, values.front().getLoc(), reads.getArrayRef(),
-                 Memory::Disk, Memory::Host);
-  IRMapping mapping;
-  for (auto [from, to] : llvm::zip_equal(reads, moved))
-    mapping.map(from, to);
-  for (Value value : values) {
-    SmallVector<Operation *> views;
-    for (Value view = value; auto local = view.getDefiningOp<LocalOp>();
-         view = local.getSource())
-      views.push_back(local);
-    for (Operation *view : llvm::reverse(views))
-      if (!mapping.contains(view->getResult(0)))
-        builder.clone(*view, mapping);
-    inputs[value] = mapping.lookup(value);
+  setBehind(builder, step.body, values);
+  if (before) {
+    builder.setInsertionPoint(before);
+    for (Value value : values)
+      placeViews(builder, value);
   }
+  SmallVector<Value> moved =
+      moveAll(builder, values.front().getLoc(), values, Memory::Host);
+  for (auto [from, to] : llvm::zip_equal(values, moved))
+    inputs[from] = to;
 }
 
 /// Copies all that enters the updates of a group to host memory.
 void HostUpdates::collectInputs(UpdateGroup &group) {
-  SmallVector<Value> scalars, gradients, others, onDisk;
-  llvm::DenseSet<Value> seen;
+  llvm::SetVector<Value> scalars, gradients, parameters, onDisk;
   for (LocalUpdate *update : group)
     for (Value value : update->inputs) {
-      if (!seen.insert(value).second)
-        continue;
       Memory place = getMemory(value);
+      auto type = dyn_cast<RankedTensorType>(value.getType());
       if (place == Memory::Host)
         inputs[value] = value;
       else if (place == Memory::Disk)
-        onDisk.push_back(value);
-      else if (value.getType() != update->values.front().getType() &&
-               cast<RankedTensorType>(value.getType()).getRank() == 0)
-        scalars.push_back(value);
+        onDisk.insert(value);
+      else if (type && type.getRank() == 0)
+        scalars.insert(value);
       else
-        (getReadBehind(value) ? others : gradients).push_back(value);
+        (getReadBehind(value) ? parameters : gradients).insert(value);
     }
-  bringDown(group.front()->reduction, gradients, others);
-  bringScalars(scalars);
-  bringFromDisk(onDisk);
+  bring(group.front()->reduction, parameters.getArrayRef());
+  bring(nullptr, gradients.getArrayRef());
+  bringScalars(scalars.getArrayRef());
+  // A gradient on disk is read when the rest is there, state when it is due.
+  SmallVector<Value> atRest, made;
+  for (Value value : onDisk)
+    (getReadBehind(value) ? atRest : made).push_back(value);
+  bring(nullptr, made);
+  bring(group.front()->reduction, atRest);
 }
 
-/// Lets a view of state, and its read, stand before the insertion point: it is
-/// the same from the beginning on.
-void HostUpdates::placeView(Operation *view) {
-  Operation *point = &*builder.getInsertionPoint();
-  if (view->getBlock() != step.body || view->isBeforeInBlock(point))
-    return;
-  if (Operation *source = view->getNumOperands() == 0
-                              ? nullptr
-                              : view->getOperand(0).getDefiningOp())
-    placeView(source);
-  view->moveBefore(point);
+/// Sets the insertion point to where all inputs are there and the group before
+/// is done.
+void HostUpdates::placeHost(UpdateGroup &group) {
+  SmallVector<Value> made;
+  for (auto &[from, to] : inputs)
+    if (!getReadBehind(to))
+      made.push_back(to);
+  setBehind(builder, step.body, made);
+  if (end && builder.getInsertionPoint() != step.body->end() &&
+      builder.getInsertionPoint()->isBeforeInBlock(end))
+    builder.setInsertionPointAfter(end);
+  for (auto &[from, to] : inputs)
+    placeViews(builder, to);
 }
 
 /// Copies the ops of all updates of a group into one body.
 OnHostOp HostUpdates::buildBody(UpdateGroup &group) {
-  SmallVector<Value> operands, made;
-  SmallVector<Operation *> views;
-  for (auto &[from, to] : inputs) {
-    operands.push_back(to);
-    bool isView = to.getDefiningOp<LocalOp>() && getReadBehind(to);
-    isView ? views.push_back(to.getDefiningOp()) : made.push_back(to);
-  }
-  placeAfter(made);
-  if (end && builder.getInsertionPoint() != step.body->end() &&
-      builder.getInsertionPoint()->isBeforeInBlock(end))
-    builder.setInsertionPointAfter(end);
-  for (Operation *view : views)
-    placeView(view);
   results.clear();
-  SmallVector<Value> values;
+  SmallVector<Value> values, originals, operands;
   SmallVector<Location> locs;
   for (LocalUpdate *update : group) {
     for (Value value : update->values)
@@ -194,22 +141,23 @@ OnHostOp HostUpdates::buildBody(UpdateGroup &group) {
         values.push_back(value);
     locs.push_back(update->values.front().getLoc());
   }
-  auto host = OnHostOp::create(builder, builder.getFusedLoc(locs),
-                               ValueRange(values).getTypes(), operands);
-  Block &body = host.getBody().emplaceBlock();
-  IRMapping mapping;
-  for (auto &[from, to] : inputs)
-    mapping.map(from, body.addArgument(to.getType(), to.getLoc()));
-  OpBuilder inside = OpBuilder::atBlockBegin(&body);
-  for (LocalUpdate *update : group) {
-    SmallVector<Operation *> ops(update->ops.begin(), update->ops.end());
-    llvm::sort(ops, [](Operation *a, Operation *b) {
-      return a->isBeforeInBlock(b);
-    });
-    for (Operation *op : ops)
-      if (op->getNumResults() == 0 || !mapping.contains(op->getResult(0)))
-        inside.clone(*op, mapping);
+  for (auto &[from, to] : inputs) {
+    originals.push_back(from);
+    operands.push_back(to);
   }
+  IRMapping mapping;
+  OnHostOp host =
+      createOnHost(builder, builder.getFusedLoc(locs), originals, operands,
+                   ValueRange(values).getTypes(), mapping);
+  OpBuilder inside = OpBuilder::atBlockEnd(&host.getBody().front());
+  llvm::SetVector<Operation *> ops;
+  for (LocalUpdate *update : group)
+    ops.insert(update->ops.begin(), update->ops.end());
+  SmallVector<Operation *> ordered = ops.takeVector();
+  llvm::sort(ordered,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  for (Operation *op : ordered)
+    inside.clone(*op, mapping);
   SmallVector<Value> yielded;
   for (Value value : values)
     yielded.push_back(mapping.lookup(value));
@@ -217,86 +165,96 @@ OnHostOp HostUpdates::buildBody(UpdateGroup &group) {
   return host;
 }
 
+/// Where what the host computes for an assignment goes: gathers take it on the
+/// device.
+Memory HostUpdates::getTarget(AssignOp assign, Value value) {
+  if (assign.getValue() != value)
+    return Memory::Device;
+  return getSymbolMemory(info.symbols.lookup(assign.getSymbol()));
+}
+
+/// The operand that takes what a rank computes: of the assignment, or of the
+/// gather that it is assigned the result of.
+static OpOperand *getUse(AssignOp assign, Value value) {
+  if (assign.getValue() == value)
+    return &assign.getValueMutable();
+  auto gathered = cast<OpResult>(assign.getValue());
+  return &gathered.getOwner()->getOpOperand(gathered.getResultNumber());
+}
+
 /// Lets assignments, and the gathers of new parameters, take the results from
 /// where they belong.
 void HostUpdates::assignResults(OnHostOp host, UpdateGroup &group) {
-  SmallVector<OpOperand *> uses[3];
+  llvm::MapVector<Memory, SmallVector<std::pair<OpOperand *, Value>>> uses;
+  // New parameters first: the device waits for them.
+  for (Memory memory : {Memory::Host, Memory::Device, Memory::Disk})
+    uses[memory] = {};
   for (LocalUpdate *update : group)
-    for (auto [assign, value] : llvm::zip_equal(update->assigns,
-                                                update->values)) {
-      if (assign.getValue() == value) {
-        Operation *symbol = info.symbols.lookup(assign.getSymbol());
-        auto type = symbol->getAttrOfType<TypeAttr>("type").getValue();
-        auto sharded = dyn_cast<ShardedType>(type);
-        Memory memory = sharded ? sharded.getMem() : Memory::Device;
-        uses[static_cast<int>(memory)].push_back(&assign.getValueMutable());
-        continue;
-      }
-      auto gathered = cast<OpResult>(assign.getValue());
-      uses[static_cast<int>(Memory::Device)].push_back(
-          &gathered.getOwner()->getOpOperand(gathered.getResultNumber()));
-    }
-  Operation *last = host;
-  for (Memory memory : {Memory::Host, Memory::Device, Memory::Disk}) {
+    for (auto [assign, value] :
+         llvm::zip_equal(update->assigns, update->values))
+      uses[getTarget(assign, value)].push_back(
+          {getUse(assign, value), host.getResult(results.lookup(value))});
+  end = host;
+  for (auto &[memory, list] : uses) {
     llvm::SetVector<Value> values;
-    for (OpOperand *use : uses[static_cast<int>(memory)])
-      values.insert(host.getResult(results.lookup(use->get())));
-    builder.setInsertionPointAfter(last);
-    SmallVector<Value> moved =
-        moveValues(builder, host.getLoc(), values.getArrayRef(), Memory::Host,
-                   memory);
+    for (auto &[use, value] : list)
+      values.insert(value);
+    if (values.empty())
+      continue;
+    builder.setInsertionPointAfter(end);
+    SmallVector<Value> moved = moveValues(
+        builder, host.getLoc(), values.getArrayRef(), Memory::Host, memory);
     IRMapping mapping;
     for (auto [from, to] : llvm::zip_equal(values, moved))
       mapping.map(from, to);
-    for (OpOperand *use : uses[static_cast<int>(memory)])
-      use->set(mapping.lookup<Value>(host.getResult(results.lookup(use->get()))));
-    if (!moved.empty() && memory != Memory::Host)
-      last = moved.front().getDefiningOp();
-    moveUsersBehind(last);
+    for (auto &[use, value] : list)
+      use->set(mapping.lookup(value));
+    end = moved.front().getDefiningOp();
   }
   moveUsersBehind(host);
-  end = last;
+  for (Operation *op = host->getNextNode(); op != end->getNextNode();
+       op = op->getNextNode())
+    moveUsersBehind(op);
 }
 
 void HostUpdates::moveGroup(UpdateGroup &group) {
   inputs.clear();
   collectInputs(group);
+  placeHost(group);
   OnHostOp host = buildBody(group);
   assignResults(host, group);
 }
 
-/// Erases, from its end on, what of `ops` nothing uses any more, and the views
-/// and reads that only it used.
-static void eraseDead(Block &body, llvm::DenseSet<Operation *> ops) {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body))) {
-    if (!ops.contains(&op) || !op.use_empty())
+/// The updates of each bucket, or of a layer where sums over micro-batches are
+/// reduced one by one, in the order in which gradients are complete.
+SmallVector<UpdateGroup> HostUpdates::getGroups() {
+  llvm::MapVector<const void *, UpdateGroup> groups;
+  for (LocalUpdate &update : step.updates) {
+    if (!info.hosted.contains(update.param))
       continue;
-    for (Value operand : getUsedValues(&op))
-      if (Operation *def = operand.getDefiningOp();
-          isa_and_nonnull<LocalOp, ReadOp>(def) ||
-          (def && def->getNumOperands() == 0 && isMemoryEffectFree(def)))
-        ops.insert(def);
-    op.erase();
+    const void *key = update.reduction;
+    if (Attribute unit = update.param.getUnitAttr(); unit && update.ofSum)
+      key = unit.getAsOpaquePointer();
+    groups[key].push_back(&update);
   }
+  SmallVector<UpdateGroup> ordered;
+  for (auto &[key, group] : groups)
+    ordered.push_back(group);
+  llvm::stable_sort(ordered, [](const UpdateGroup &a, const UpdateGroup &b) {
+    Operation *left = a.front()->reduction, *right = b.front()->reduction;
+    return right && (!left || left->isBeforeInBlock(right));
+  });
+  return ordered;
 }
 
 void HostUpdates::run() {
-  llvm::MapVector<Operation *, UpdateGroup> groups;
-  for (LocalUpdate &update : step.updates)
-    if (info.hosted.contains(update.param))
-      groups[update.reduction].push_back(&update);
-  // In the order in which gradients are complete.
-  auto ordered = groups.takeVector();
-  llvm::stable_sort(ordered, [](auto &a, auto &b) {
-    return b.first && (!a.first || a.first->isBeforeInBlock(b.first));
-  });
   llvm::DenseSet<Operation *> replaced;
-  for (auto &[reduction, group] : ordered) {
+  for (UpdateGroup &group : getGroups()) {
     moveGroup(group);
     for (LocalUpdate *update : group) {
       replaced.insert(update->ops.begin(), update->ops.end());
       for (Value input : update->inputs)
-        if (ReadOp read = getReadBehind(input))
+        if (getReadBehind(input))
           replaced.insert(input.getDefiningOp());
     }
   }

@@ -66,7 +66,7 @@
 // ZERO: zero_opt_flags.mlir{{.*}}error: expects at least 1 rank, got 0
 // RUN: not zero-opt %s --zero-stage=3 --zero-grid=2x4 --zero-shard=outer 2>&1 | FileCheck %s --check-prefix=SHARD
 // SHARD: zero-opt: --zero-shard=outer: expects inner or all
-// ALONE: zero-opt: --zero-ranks, --zero-grid, --zero-shard, --zero-bucket-bytes, --zero-memory, --zero-machine and --zero-schedule go with --zero-stage=<0..3>, which is missing
+// ALONE: zero-opt: --zero-ranks, --zero-grid, --zero-shard, --zero-bucket-bytes, --zero-memory, --zero-host-memory, --zero-offload, --zero-machine and --zero-schedule go with --zero-stage=<0..3>, which is missing
 // MEMORY: zero-opt: --zero-memory=80GB!: expects a size such as 80GiB, 512MiB or a number of bytes above 0
 // MODE: zero-opt: --zero-schedule=all: expects none, prefetch, keep, reorder, bucket or joint
 // MACHINE: error: {{.*}}h1000

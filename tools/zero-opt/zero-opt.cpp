@@ -39,6 +39,11 @@ static cl::extrahelp shortForms(
     "  --zero-bucket-bytes=<n> - Largest bucket; 0 for no limit\n"
     "  --zero-memory=<size> - Memory budget of one rank, such as "
     "80GiB\n"
+    "  --zero-offload=<rule>,... - What lives outside device memory, such as "
+    "optimizer=host,\n"
+    "                         parameters@h.*=disk or optimizer=host:0.5; or "
+    "auto, or none\n"
+    "  --zero-host-memory=<size> - Budget of one rank's host memory\n"
     "  --zero-machine=<name> - Machine preset or .json file to plan "
     "for\n"
     "  --zero-schedule=<mode> - none, prefetch, keep, reorder, bucket "
@@ -55,7 +60,7 @@ public:
 
 private:
   bool take(StringRef flag, ArrayRef<char *> &rest);
-  std::string readMemory(StringRef text);
+  std::string readMemory(StringRef flag, StringRef text);
   std::string readGrid(StringRef text);
 
   std::deque<std::string> storage;
@@ -67,10 +72,10 @@ private:
 } // namespace
 
 /// Bytes of "80GiB", as a number.
-std::string ShortForms::readMemory(StringRef text) {
+std::string ShortForms::readMemory(StringRef flag, StringRef text) {
   if (std::optional<int64_t> bytes = mlir::zero::parseByteSize(text))
     return std::to_string(*bytes);
-  errs() << "zero-opt: --zero-memory=" << text
+  errs() << "zero-opt: --" << flag << "=" << text
          << ": expects a size such as 80GiB, 512MiB or a number of bytes above "
             "0\n";
   valuesAreRead = false;
@@ -104,7 +109,8 @@ bool ShortForms::take(StringRef flag, ArrayRef<char *> &rest) {
       {"zero-stage", "stage"},       {"zero-ranks", "ranks"},
       {"zero-grid", "grid"},         {"zero-bucket-bytes", "bucket-bytes"},
       {"zero-memory", "memory"},     {"zero-machine", "machine"},
-      {"zero-schedule", "schedule"}, {"zero-shard", "shard"}};
+      {"zero-schedule", "schedule"}, {"zero-shard", "shard"},
+      {"zero-offload", "offload"},   {"zero-host-memory", "host-memory"}};
   StringRef body = flag;
   if (!body.consume_front("-"))
     return false;
@@ -115,9 +121,11 @@ bool ShortForms::take(StringRef flag, ArrayRef<char *> &rest) {
   if (found == std::end(names))
     return false;
   std::string text = body.split('=').second.str();
-  // The pass of that name takes options, or nothing.
-  if (name == "zero-schedule" &&
-      (!body.contains('=') || text.find('=') != text.npos))
+  // The passes of these names take options, or nothing.
+  if ((name == "zero-schedule" &&
+       (!body.contains('=') || text.find('=') != text.npos)) ||
+      (name == "zero-offload" &&
+       (!body.contains('=') || StringRef(text).starts_with("rules="))))
     return false;
   if (!body.contains('=') && !rest.empty()) {
     text = rest.front();
@@ -125,8 +133,8 @@ bool ShortForms::take(StringRef flag, ArrayRef<char *> &rest) {
   }
   if (name == "zero-grid")
     text = readGrid(text);
-  if (name == "zero-memory")
-    text = readMemory(text);
+  if (name == "zero-memory" || name == "zero-host-memory")
+    text = readMemory(name, text);
   if (name == "zero-schedule")
     schedule = text;
   if (name == "zero-shard")
@@ -159,8 +167,8 @@ bool ShortForms::read(int argc, char **argv) {
   }
   if (!options.empty() && stageIndex < 0) {
     errs() << "zero-opt: --zero-ranks, --zero-grid, --zero-shard, "
-              "--zero-bucket-bytes, --zero-memory, --zero-machine and "
-              "--zero-schedule go with "
+              "--zero-bucket-bytes, --zero-memory, --zero-host-memory, "
+              "--zero-offload, --zero-machine and --zero-schedule go with "
               "--zero-stage=<0..3>, which is missing\n";
     return false;
   }

@@ -33,14 +33,15 @@ enum class OffloadKind {
 StringRef stringifyOffloadKind(OffloadKind kind);
 
 /// Where the values of a kind live whose name matches a glob pattern. Names are
-/// those of parameters; of an activation that of the op that makes it, see
-/// `findOffloadCandidates`.
+/// those of parameters; of an activation the layer and the name of the op that
+/// makes it, numbered from the second of the same kind in a layer on:
+/// "h.0.gelu", "h.0.add", "h.0.add.1".
 struct OffloadRule {
   OffloadKind kind = OffloadKind::Optimizer;
   std::string pattern = "*";
   Memory memory = Memory::Host;
-  /// Share of the bytes that match, 0 to 1, that go: whole tensors, in the
-  /// order of the step, as long as their sum stays within it.
+  /// Share of the bytes that match, 0 to 1, that go: whole tensors in the order
+  /// of the step, each that still fits in.
   double ratio = 1;
 
   bool operator==(const OffloadRule &other) const;
