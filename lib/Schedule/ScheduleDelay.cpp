@@ -63,8 +63,9 @@ static std::vector<int32_t> findPlaces(const Problem &problem,
     if (step.action == ScheduleStep::Wait) {
       // What is awaited early, though nothing needs it yet, is awaited later.
       if (problem.isFetch(node) &&
-          placement.ends[step.task] <= arrivals[number])
-        places[number] = std::max(number, uses[node]);
+          placement.ends[step.task] <= arrivals[number] &&
+          arrivals[number] < arrivals[uses[node]])
+        places[number] = uses[node];
       waitOf[step.task] = places[number];
     }
     if (step.action != ScheduleStep::Start)

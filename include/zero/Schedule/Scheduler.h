@@ -59,8 +59,11 @@ struct ScheduleResult {
   std::vector<ParetoPoint> front;
 };
 
-/// The fastest schedule found within the budget; of equally fast ones, the one
-/// with the lowest peak. Deterministic.
+/// The fastest schedule found within the budgets; of equally fast ones, the one
+/// with the lowest peak. Without a budget of the device's memory, a step that
+/// brings back what it took to the host (activations, gradients) gets the
+/// fastest of those with little memory, since it moves them for that.
+/// Deterministic.
 ScheduleResult scheduleStep(const StepGraph &graph,
                             const SchedulerOptions &options);
 

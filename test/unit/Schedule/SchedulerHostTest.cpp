@@ -37,8 +37,8 @@ static void expectGood(const StepGraph &graph, const SchedulerOptions &options,
   EXPECT_EQ(simulated.hostPeakBytes, result.simulated.hostPeakBytes);
   EXPECT_GE(simulated.seconds, result.lowerBoundSeconds * (1 - 1e-12));
   double serial = simulate(graph, serialSchedule(graph)).seconds;
-  if (options.memoryBytes < 0 && options.hostMemoryBytes < 0)
-    EXPECT_LE(simulated.seconds, serial * (1 + 1e-12));
+  // The fastest of all is never slower than without overlap.
+  EXPECT_LE(result.front.front().seconds, serial * (1 + 1e-12));
   auto missing = [](int64_t bytes, int64_t budget) {
     return budget < 0 ? 0 : std::max<int64_t>(bytes - budget, 0);
   };
@@ -236,7 +236,16 @@ TEST(SchedulerHost, OffloadedActivationsFreeTheirMemory) {
     if (buffer.space == MemorySpace::Host)
       most += buffer.bytes;
   ScheduleResult stay = scheduleStep(device, {}), go = scheduleStep(host, {});
-  EXPECT_LT(go.front.back().peakBytes, stay.front.back().peakBytes - most / 2);
+  auto leanest = [](const ScheduleResult &result) {
+    int64_t least = result.front.front().peakBytes;
+    for (const ParetoPoint &point : result.front)
+      least = std::min(least, point.peakBytes);
+    return least;
+  };
+  EXPECT_LT(leanest(go), leanest(stay) - most / 2);
+  // It is for the memory that they go: without a budget it is free.
+  EXPECT_LE(go.simulated.peakBytes,
+            leanest(go) + (go.front.front().peakBytes - leanest(go)) / 8);
   EXPECT_LE(go.simulated.hostPeakBytes, most);
   EXPECT_EQ(stay.simulated.hostPeakBytes, 0);
 }
