@@ -270,10 +270,16 @@ const char *zrt_program_stream_name(const zrt_program *program,
 
 zrt_status zrt_program_memory(const zrt_program *program, zrt_memory *memory,
                               size_t count) {
+  return zrt_program_memory_of(program, ZRT_DEVICE, memory, count);
+}
+
+zrt_status zrt_program_memory_of(const zrt_program *program, zrt_space space,
+                                 zrt_memory *memory, size_t count) {
   return guarded([&] {
     require(program, "the program");
     require(memory, "the result");
-    std::vector<KindBytes> alive = memoryByCommand(*program->program);
+    std::vector<KindBytes> alive =
+        memoryByCommand(*program->program, fb::Space(space));
     if (count != alive.size())
       fail(ZRT_ERROR_ARGUMENT, "room for ", count,
            " commands; the program has ", alive.size());

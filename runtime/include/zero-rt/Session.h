@@ -92,6 +92,11 @@ public:
     memory.resize(info().num_commands);
     return zrt_program_memory(get(), memory.data(), memory.size());
   }
+  /// The same in another space.
+  Status memoryOf(zrt_space space, std::vector<zrt_memory> &memory) const {
+    memory.resize(info().num_commands);
+    return zrt_program_memory_of(get(), space, memory.data(), memory.size());
+  }
   int64_t findParameter(const std::string &name) const {
     return zrt_program_find_parameter(get(), name.c_str());
   }

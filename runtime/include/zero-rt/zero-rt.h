@@ -296,6 +296,9 @@ typedef struct zrt_memory {
 /// program's num_commands.
 zrt_status zrt_program_memory(const zrt_program *program, zrt_memory *memory,
                               size_t count);
+/// The same in another space.
+zrt_status zrt_program_memory_of(const zrt_program *program, zrt_space space,
+                                 zrt_memory *memory, size_t count);
 
 //===----------------------------------------------------------------------===//
 // Sessions: N ranks with their memory.

@@ -176,6 +176,28 @@ TEST_F(Spaces, Counters) {
   EXPECT_GE(spans[3].start_ms, spans[2].end_ms);
 }
 
+/// State lies there for the whole step, the host's copies as long as they are
+/// used.
+TEST_F(Spaces, MemoryBySpace) {
+  Offloaded made(1);
+  Running running(made.plan, options());
+  auto bytesOf = [&](zrt_space space, zrt_kind kind) {
+    std::vector<zrt_memory> memory;
+    EXPECT_FALSE(running.program.memoryOf(space, memory));
+    std::vector<uint64_t> bytes;
+    for (const zrt_memory &at : memory)
+      bytes.push_back(at.bytes[kind]);
+    return bytes;
+  };
+  EXPECT_EQ(bytesOf(ZRT_DISK, ZRT_KIND_PARAMETER),
+            std::vector<uint64_t>(6, 4096));
+  EXPECT_EQ(bytesOf(ZRT_HOST, ZRT_KIND_ACTIVATION)[0], 4096u);
+  EXPECT_EQ(bytesOf(ZRT_HOST, ZRT_KIND_ACTIVATION)[2], 8192u);
+  zrt_memory one;
+  EXPECT_EQ(zrt_program_memory_of(running.program.get(), ZRT_DISK, &one, 1),
+            ZRT_ERROR_ARGUMENT);
+}
+
 /// The last shards are shorter; what they lack is not moved for the model.
 TEST_F(Spaces, PaddingOfShardsIsNotCounted) {
   PlanBuilder plan(2);
