@@ -350,10 +350,15 @@ uint64_t Program::plannedBytes(fb::Space space) const {
 }
 
 uint64_t Program::kindBytes(fb::Kind kind, uint64_t &padding) const {
+  // Of state and parameters only what is at rest: copies come and go.
+  bool atRest = kind == fb::Kind_Parameter || kind == fb::Kind_OptimizerState;
+  std::vector<bool> held(buffers.size());
+  for (const Parameter &parameter : parameters)
+    held[parameter.buffer] = true;
   std::vector<const Buffer *> sorted;
-  for (const Buffer &buffer : buffers)
-    if (buffer.kind == kind)
-      sorted.push_back(&buffer);
+  for (size_t index = 0; index < buffers.size(); ++index)
+    if (buffers[index].kind == kind && (!atRest || held[index]))
+      sorted.push_back(&buffers[index]);
   // By address, the longer first: a view of another buffer's storage follows
   // the buffer that holds it, and counts for nothing.
   std::sort(sorted.begin(), sorted.end(), [](const Buffer *a, const Buffer *b) {

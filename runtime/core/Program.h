@@ -184,7 +184,7 @@ struct Program {
 
   uint64_t plannedBytes(fb::Space space) const;
   /// Storage of one rank under buffers of a kind, and the padding in that of
-  /// all ranks.
+  /// all ranks. Copies of parameters and state that come and go do not count.
   uint64_t kindBytes(fb::Kind kind, uint64_t &padding) const;
   /// Bytes that a rank sends for a collective in the ring model, times the
   /// number of ranks: exact. The same for padding, not in the first.

@@ -153,11 +153,11 @@ void Checker::checkBuffer(const Buffer &buffer) {
   if (buffer.offset % element || buffer.rankStride % element)
     bad("is not aligned to its elements (offset ", buffer.offset,
         ", rank stride ", buffer.rankStride, ")");
-  if (spaceOf(buffer) == fb::Space_Disk &&
-      (buffer.offset % diskBlock || buffer.rankStride % diskBlock))
+  // A rank's part of a buffer, which is only read, begins where it may.
+  if (spaceOf(buffer) == fb::Space_Disk && !buffer.rankStride &&
+      buffer.offset % diskBlock)
     bad("begins inside a block of the disk (offset ", buffer.offset,
-        ", rank stride ", buffer.rankStride, "; blocks have ", diskBlock,
-        " bytes)");
+        "; blocks have ", diskBlock, " bytes)");
   checkShards(buffer.shards);
   std::optional<uint64_t> end =
       checkedMul(buffer.rankStride, buffer.shards - 1);
@@ -317,6 +317,9 @@ void Checker::checkCopySpaces(const Command &command) {
   for (const Operand &operand : command.operands)
     if (!isContiguous(operand.view))
       bad("copies a strided view from or to a disk");
+  if (spaceOf(to) == fb::Space_Disk && to.rankStride)
+    bad("writes a rank's part of ", to.name,
+        ", which is on disk; what is written there are whole buffers");
 }
 
 /// Each processor computes in its own memory.
