@@ -67,6 +67,7 @@ private:
   void addTransfer(TransferOp transfer);
   int32_t transferredBuffer(TransferOp transfer, unsigned index);
   void addOnHost(OnHostOp op);
+  int32_t hostedSum(OnHostOp op, unsigned index);
   int32_t hostedBuffer(OnHostOp op, unsigned index);
   void addReshard(ReshardOp op);
   LogicalResult addCollective(Operation *op);

@@ -100,6 +100,20 @@ void StepGraphBuilder::addTransfer(TransferOp transfer) {
   data.latency = cost.copyLatency(kind);
 }
 
+/// The accumulator that result `index` is the new sum of, or its window in host
+/// memory; kNone where it is something else.
+int32_t StepGraphBuilder::hostedSum(OnHostOp op, unsigned index) {
+  Operation *add = op.getYield().getValues()[index].getDefiningOp();
+  if (!add || !getSummedAccumulator(add, symbols))
+    return kNone;
+  for (Value operand : add->getOperands()) {
+    auto argument = dyn_cast<BlockArgument>(operand);
+    if (argument && getReadAccumulator(operand, symbols))
+      return bufferOf(op.getInputs()[argument.getArgNumber()]);
+  }
+  return kNone;
+}
+
 /// Where a result of the host's compute goes: as on the device, into what it
 /// replaces.
 int32_t StepGraphBuilder::hostedBuffer(OnHostOp op, unsigned index) {
@@ -107,6 +121,9 @@ int32_t StepGraphBuilder::hostedBuffer(OnHostOp op, unsigned index) {
   int32_t target = assignedBuffer(result, op);
   if (target != kNone)
     return target;
+  int32_t sum = hostedSum(op, index);
+  if (sum != kNone && mayOverwrite(sum, op))
+    return sum;
   Value yielded = op.getYield().getValues()[index];
   if (auto update = yielded.getDefiningOp<OptimizerUpdate>()) {
     unsigned number = cast<OpResult>(yielded).getResultNumber();

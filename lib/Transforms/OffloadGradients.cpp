@@ -116,13 +116,14 @@ void GradientMover::addOnHost(SumGroup &group) {
   eraseDead(*step.body, std::move(dead));
 }
 
-/// Makes the zeros that accumulators are assigned after the step where they
-/// live.
+/// Makes the zeros that accumulators on disk are assigned after the step; those
+/// in host memory are filled in where they are.
 void GradientMover::resetOnHost(SumGroup &group) {
   SmallVector<AssignOp> assigns;
   SmallVector<Type> types;
   for (LocalSum *sum : group)
-    if (isZeroSplat(sum->assign.getValue())) {
+    if (getSymbolMemory(sum->accumulator) == Memory::Disk &&
+        isZeroSplat(sum->assign.getValue())) {
       assigns.push_back(sum->assign);
       types.push_back(sum->assign.getValue().getType());
     }

@@ -116,7 +116,8 @@ void zero::moveAssigned(OffloadModule &info, OffloadStep &step) {
   for (auto assign : step.body->getOps<AssignOp>()) {
     Memory from = getMemory(assign.getValue());
     Memory to = getSymbolMemory(info.symbols.lookup(assign.getSymbol()));
-    if (from == to)
+    bool isFill = to == Memory::Host && isZeroSplat(assign.getValue());
+    if (from == to || isFill)
       continue;
     Operation *bucket = assign.getValue().getDefiningOp();
     if (!isa_and_nonnull<AllGatherOp>(bucket))

@@ -42,7 +42,9 @@ static LogicalResult checkAssign(AssignOp assign, SymbolTable &symbols) {
   auto sharded = dyn_cast_or_null<ShardedType>(type);
   Memory expected = sharded ? sharded.getMem() : Memory::Device;
   Memory memory = getMemory(assign.getValue());
-  if (memory == expected)
+  // Zeros are filled in where the symbol is, but for a disk.
+  bool isFill = expected != Memory::Disk && isZeroSplat(assign.getValue());
+  if (memory == expected || isFill)
     return success();
   return assign.emitOpError()
          << "gives " << assign.getSymbolAttr() << ", which is in "
