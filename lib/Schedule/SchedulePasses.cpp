@@ -122,8 +122,7 @@ LogicalResult ModuleScheduler::schedule(FunctionOpInterface func,
   ScheduleResult &result = best->result;
   auto stage = module->getAttrOfType<IntegerAttr>(kStageAttr);
   if (!result.feasible)
-    return emitDoesNotFit(*step, result, options.memoryBytes,
-                          stage ? stage.getInt() : 0);
+    return emitDoesNotFit(*step, result, options, stage ? stage.getInt() : 0);
   // no test: it guards against mistakes in the scheduler, which has its own.
   if (std::string error = checkSchedule(step->graph, result.schedule);
       !error.empty())

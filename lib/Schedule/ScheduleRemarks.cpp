@@ -67,6 +67,10 @@ private:
   std::string getReason(int32_t task, size_t start) const;
   SmallVector<int32_t> membersOf(int32_t task) const;
   int64_t bytesOf(int32_t task) const;
+  struct Growth {
+    int64_t device = 0, host = 0;
+  };
+  Growth growthOf(int32_t task) const;
 
   const StepGraph &graph;
   const StepFunction &step;
@@ -107,6 +111,45 @@ int64_t Explainer::bytesOf(int32_t task) const {
   return bytes;
 }
 
+/// What a collective brings to life; a reduction or a copy away counts what it
+/// holds.
+Explainer::Growth Explainer::growthOf(int32_t task) const {
+  TaskKind kind = graph.tasks[task].kind;
+  if (kind != TaskKind::CopyIn && kind != TaskKind::DiskRead)
+    return {bytesOf(task), 0};
+  Growth growth;
+  for (int32_t member : membersOf(task))
+    for (int32_t number : graph.tasks[member].writes) {
+      const StepBuffer &buffer = graph.buffers[number];
+      if (!buffer.resident)
+        (buffer.space == MemorySpace::Device ? growth.device : growth.host) +=
+            buffer.bytes;
+    }
+  return growth;
+}
+
+/// What would shorten the time that compute stands still for a copy or for the
+/// host; empty for collectives.
+static StringRef getRemedy(TaskKind kind) {
+  switch (kind) {
+  case TaskKind::CopyIn:
+  case TaskKind::CopyOut:
+    return "; what would help: a larger batch, or less of it offloaded";
+  case TaskKind::DiskRead:
+  case TaskKind::DiskWrite:
+    return "; what would help: more host memory, or less of it on disk";
+  case TaskKind::HostCompute:
+    return "; what would help: a larger batch, or a part of the optimizer on "
+           "the device";
+  case TaskKind::Compute:
+  case TaskKind::AllGather:
+  case TaskKind::ReduceScatter:
+  case TaskKind::AllReduce:
+    break;
+  }
+  return "";
+}
+
 void Explainer::summarize() {
   const SimulatedStep &time = result.simulated;
   double gap = result.lowerBoundSeconds > 0
@@ -122,6 +165,12 @@ void Explainer::summarize() {
      << describeBytes(time.peakBytes);
   if (budget >= 0)
     os << " of a budget of " << describeBytes(budget);
+  if (time.hostPeakBytes > 0)
+    os << ", in host memory " << describeBytes(time.hostPeakBytes);
+  if (time.hostPeakBytes > 0 && allowed.hostMemoryBytes >= 0)
+    os << " of a budget of " << describeBytes(allowed.hostMemoryBytes);
+  if (time.diskBytes > 0)
+    os << ", on disk " << describeBytes(time.diskBytes);
   remark::analysis(step.func->getLoc(), options("plan")) << text;
 }
 
@@ -167,9 +216,14 @@ std::string Explainer::getReason(int32_t task, size_t start) const {
     return "it begins as soon as its operands are complete";
   if (!allowed.prefetch)
     return "this pass begins nothing earlier";
+  Growth growth = growthOf(task);
   int64_t live = result.simulated.liveBytes[start - 1];
-  if (budget >= 0 && live + bytesOf(task) > budget)
+  if (budget >= 0 && live + growth.device > budget)
     return "an earlier start would exceed the memory budget";
+  live = result.simulated.liveHostBytes[start - 1];
+  if (allowed.hostMemoryBytes >= 0 && growth.host > 0 &&
+      live + growth.host > allowed.hostMemoryBytes)
+    return "an earlier start would exceed the budget of host memory";
   return "an earlier start would need more memory or delay another collective";
 }
 
@@ -188,7 +242,7 @@ void Explainer::visit(size_t index) {
         << (task.label + " (" + describeBytes(bytesOf(at.task)) +
             ") holds up compute for " + describeSeconds(timing.exposed) +
             " of " + describeSeconds(timing.end - timing.start) + ": " +
-            getReason(at.task, startOf[at.task]));
+            getReason(at.task, startOf[at.task]) + getRemedy(task.kind).str());
   for (int32_t member : membersOf(at.task))
     for (int32_t buffer : graph.tasks[member].writes)
       complete[buffer] = index;
@@ -263,23 +317,41 @@ static std::string getHelp(const StepFunction &step,
   return llvm::join(help, ", ");
 }
 
-LogicalResult zero::emitDoesNotFit(const StepFunction &step,
-                                   const ScheduleResult &result, int64_t budget,
-                                   int64_t stage) {
+/// The largest of `buffers`, in words.
+static std::string listLargest(const StepFunction &step,
+                               ArrayRef<int32_t> buffers) {
   std::string largest;
   llvm::raw_string_ostream os(largest);
   size_t count = 0;
-  for (int32_t buffer : result.peakBuffers) {
+  for (int32_t buffer : buffers) {
     int64_t bytes = step.graph.buffers[buffer].bytes;
     if (bytes == 0 || count == 5)
       break;
     os << (count++ ? ", " : "") << step.bufferNames[buffer] << " ("
        << describeBytes(bytes) << ")";
   }
+  return largest;
+}
+
+LogicalResult zero::emitDoesNotFit(const StepFunction &step,
+                                   const ScheduleResult &result,
+                                   const SchedulerOptions &options,
+                                   int64_t stage) {
+  if (result.missingBytes == 0)
+    return emitError(step.func->getLoc())
+           << "the step needs at least "
+           << options.hostMemoryBytes + result.missingHostBytes
+           << " bytes of host memory of one rank, " << result.missingHostBytes
+           << " more than the budget of " << options.hostMemoryBytes
+           << "; largest at the peak: "
+           << listLargest(step, result.hostPeakBuffers)
+           << "; what would help: more of it on disk, less of it offloaded"
+           << (stage > 0 ? ", more ranks" : "");
   return emitError(step.func->getLoc())
-         << "the step needs at least " << budget + result.missingBytes
-         << " bytes of one rank, " << result.missingBytes
-         << " more than the budget of " << budget
-         << "; largest at the peak: " << largest
+         << "the step needs at least "
+         << options.memoryBytes + result.missingBytes << " bytes of one rank, "
+         << result.missingBytes << " more than the budget of "
+         << options.memoryBytes
+         << "; largest at the peak: " << listLargest(step, result.peakBuffers)
          << "; what would help: " << getHelp(step, result, stage);
 }

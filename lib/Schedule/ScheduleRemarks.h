@@ -31,10 +31,11 @@ std::string describeSeconds(double seconds);
 void emitRemarks(const StepFunction &step, const ScheduleResult &result,
                  const SchedulerOptions &options, StringRef pass);
 
-/// The error for a step that fits no schedule. `stage` is its ZeRO stage.
+/// The error for a step that fits no schedule within the budgets of `options`.
+/// `stage` is its ZeRO stage.
 LogicalResult emitDoesNotFit(const StepFunction &step,
-                             const ScheduleResult &result, int64_t budget,
-                             int64_t stage);
+                             const ScheduleResult &result,
+                             const SchedulerOptions &options, int64_t stage);
 
 } // namespace mlir::zero
 
