@@ -138,11 +138,13 @@ private:
 
 /// Memory changes as compute goes on: what another stream uses is there from
 /// the moment that compute has reached its command.
-static void addMemory(const zrt::Program &program,
-                      const std::vector<zrt_span> &times, Timeline &timeline) {
+static std::vector<mlir::zero::TimelineMemory>
+memoryOverTime(const zrt::Program &program, const std::vector<zrt_span> &times,
+               zrt_space space) {
+  std::vector<mlir::zero::TimelineMemory> points;
   std::vector<zrt_memory> memory;
-  if (program.memory(memory))
-    return;
+  if (program.memoryOf(space, memory))
+    return points;
   double now = 0;
   for (uint32_t index = 0; index < memory.size(); ++index) {
     bool compute = program.command(index).stream == 0;
@@ -153,9 +155,19 @@ static void addMemory(const zrt::Program &program,
     std::copy_n(memory[index].bytes, point.bytes.size(), point.bytes.begin());
     if (compute)
       now = std::max(now, times[index].end_ms / 1e3);
-    if (timeline.memory.empty() || timeline.memory.back().bytes != point.bytes)
-      timeline.memory.push_back(point);
+    if (points.empty() || points.back().bytes != point.bytes)
+      points.push_back(point);
   }
+  return points;
+}
+
+static void addMemory(const zrt::Program &program,
+                      const std::vector<zrt_span> &times, Timeline &timeline) {
+  timeline.memory = memoryOverTime(program, times, ZRT_DEVICE);
+  if (timeline.host.plannedPeak)
+    timeline.host.memory = memoryOverTime(program, times, ZRT_HOST);
+  if (timeline.disk.plannedPeak)
+    timeline.disk.memory = memoryOverTime(program, times, ZRT_DISK);
 }
 
 static const char *typeName(zrt_dtype type) {

@@ -205,6 +205,10 @@ TEST(RunTimeline, CopiesBetweenSpaces) {
   EXPECT_EQ(timeline.spans[2].sentBytes, 0);
   EXPECT_EQ(timeline.host.plannedPeak, 64);
   EXPECT_EQ(timeline.disk.plannedPeak, 0);
+  auto activations = size_t(mlir::zero::MemoryKind::Activation);
+  ASSERT_FALSE(timeline.host.memory.empty());
+  EXPECT_EQ(timeline.host.memory[0].bytes[activations], 24);
+  EXPECT_TRUE(timeline.disk.memory.empty());
 }
 
 /// A collective on the compute stream is exposed from begin to end.
