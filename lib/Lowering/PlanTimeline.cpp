@@ -13,6 +13,7 @@
 #include "zero/Lowering/PlanTimeline.h"
 
 #include "dialects/Zero/Zero.h"
+#include "zero/Schedule/OffloadChoice.h"
 #include "zero/Transforms/PlanOrder.h"
 #include "llvm/Support/Format.h"
 
@@ -400,7 +401,20 @@ Timeline PlanSimulation::run() {
   return timeline;
 }
 
+/// What zero-choose-offload has left in the module.
+static void addOffload(ModuleOp module, Timeline &timeline) {
+  if (!module)
+    return;
+  if (auto choice = module->getAttrOfType<StringAttr>(kOffloadChoiceAttr))
+    timeline.offload = choice.str();
+  if (auto rules = module->getAttrOfType<ArrayAttr>(kOffloadRulesAttr))
+    for (auto rule : rules.getAsRange<StringAttr>())
+      timeline.offloadRules.push_back(rule.str());
+}
+
 Timeline mlir::zero::predictTimeline(plan::ProgramOp program,
                                      const CostModel &cost) {
-  return PlanSimulation(program, cost).run();
+  Timeline timeline = PlanSimulation(program, cost).run();
+  addOffload(program->getParentOfType<ModuleOp>(), timeline);
+  return timeline;
 }

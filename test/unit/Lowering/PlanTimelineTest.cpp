@@ -290,3 +290,37 @@ TEST_F(PlanTimeline, MicroBatchesRepeat) {
                                        "the last are shown"),
             std::string::npos);
 }
+
+// What lies outside device memory has curves of its own, and the timeline says
+// what was chosen to.
+TEST_F(PlanTimeline, SaysWhatLivesElsewhere) {
+  const char *text = R"mlir(
+    module attributes {zero.offload_choice = "offloading m saves 512 B",
+                       zero.offload_rules = ["optimizer@w=host"]} {
+      plan.program @step ranks(1) {
+        %dev = plan.arena device bytes(512) lower_bound(512)
+        %host = plan.arena host bytes(1024) lower_bound(1000) budget(4096)
+        %a = plan.buffer %dev[0] parameter : memref<128xf32>
+        plan.parameter "w" %a trained : memref<128xf32>
+        %m = plan.buffer %host[0] state : memref<128xf32>
+        plan.parameter "w.m" %m state of("w") : memref<128xf32>
+        %h = plan.buffer %host[512] gradient : memref<128xf32>
+        %e = plan.event
+        plan.copy %a -> %h stream("to_host") signal(%e) : memref<128xf32> -> memref<128xf32>
+        plan.fill %a wait(%e) : memref<128xf32>
+      }
+    })mlir";
+  Timeline timeline = predictTimeline(parse(text), slowLinks(1e8));
+  EXPECT_EQ(timeline.offload, "offloading m saves 512 B");
+  EXPECT_EQ(timeline.offloadRules,
+            std::vector<std::string>({"optimizer@w=host"}));
+  EXPECT_EQ(timeline.host.plannedPeak, 1024);
+  EXPECT_EQ(timeline.host.lowerBound, 1000);
+  EXPECT_EQ(timeline.host.budgetBytes, 4096);
+  ASSERT_FALSE(timeline.host.memory.empty());
+  using Bytes = std::array<int64_t, kNumMemoryKinds>;
+  EXPECT_EQ(timeline.host.memory.front().bytes,
+            (Bytes{0, 512, 512, 0, 0, 0, 0, 0}));
+  EXPECT_TRUE(timeline.disk.memory.empty());
+  EXPECT_EQ(timeline.plannedPeak, 512);
+}
