@@ -13,6 +13,7 @@
 #include "OffloadStep.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/GlobPattern.h"
 
@@ -103,8 +104,9 @@ std::string zero::printOffloadRule(const OffloadRule &rule) {
   if (rule.pattern != "*")
     text += "@" + rule.pattern;
   text += "=" + stringifyMemory(rule.memory).str();
-  if (rule.ratio != 1)
-    text += formatv(":{0}", rule.ratio).str();
+  if (rule.ratio == 1)
+    return text;
+  llvm::raw_string_ostream(text) << llvm::format(":%g", rule.ratio);
   return text;
 }
 
