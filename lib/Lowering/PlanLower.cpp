@@ -404,7 +404,8 @@ LogicalResult StepLowering::lowerView(Operation *op) {
 
 LogicalResult StepLowering::lowerAssign(AssignOp op) {
   Storage *target = symbols.lookup(op.getSymbol());
-  bool isFill = isZeroSplat(lookThrough(op.getValue()));
+  bool isFill = target->space != plan::Space::Disk &&
+                isZeroSplat(lookThrough(op.getValue()));
   if (!isFill && placeOf(op.getValue()).storage == target)
     return success();
   if (!memory.mayOverwrite(target, op))
@@ -462,13 +463,26 @@ Place StepLowering::tie(plan::DispatchOp op, unsigned result, int64_t operand) {
   return own;
 }
 
-/// The place of a result that overwrites no operand.
+/// The place of a result that overwrites no operand. What the host makes of a
+/// shard has its padding.
 Place StepLowering::placeResult(plan::DispatchOp op, Value result) {
   auto type = cast<ShapedType>(result.getType());
-  if (onHost)
-    if (Storage *storage = yieldedStorage(result, op))
-      return {storage, StridedLayout::contiguous(type.getShape()), 0};
-  return fresh(op.getLoc(), type, plan::Kind::Activation);
+  if (!onHost)
+    return fresh(op.getLoc(), type, plan::Kind::Activation);
+  if (Storage *storage = yieldedStorage(result, op))
+    return {storage, StridedLayout::contiguous(type.getShape()), 0};
+  Place place = fresh(op.getLoc(), type, plan::Kind::Activation);
+  for (Value input : op.getInputs()) {
+    auto from = cast<ShapedType>(input.getType());
+    int64_t padding = from.getShape() == type.getShape()
+                          ? paddingOf(placeOf(input)) /
+                                plan::elementBytes(from.getElementType())
+                          : 0;
+    if (padding > 0)
+      place.storage->buffer.setPadding(
+          padding * plan::elementBytes(type.getElementType()));
+  }
+  return place;
 }
 
 LogicalResult StepLowering::lowerDispatch(plan::DispatchOp op) {

@@ -207,9 +207,13 @@ void StepLowering::placeGather(const Collective &collective, Bucket &bucket) {
     Place place;
     place.layout = StridedLayout::contiguous(whole.getShape());
     place.storage = assignedStorage(output, collective.op);
+    // One that only passes through to where parameters are is not released.
+    bool passes = llvm::all_of(output.getUsers(),
+                               llvm::IsaPred<TransferOp, TransferStartOp>);
     if (!place.storage)
       place.storage =
-          memory.create(collective.op->getLoc(), whole, plan::Kind::Gathered);
+          memory.create(collective.op->getLoc(), whole,
+                        passes ? plan::Kind::Parameter : plan::Kind::Gathered);
     memory.reserve(place.storage, chunk * collective.ranks, ranks);
     add(bucket, placeOf(input), place, whole.getNumElements(), chunk);
     memory.bind(output, place);

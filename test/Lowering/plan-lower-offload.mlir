@@ -15,7 +15,7 @@
 // CHECK-DAG: %[[G:.*]] = plan.buffer %[[DEV]]{{.*}} gradient padding(8) : memref<3x4xbf16>
 // CHECK-DAG: %[[GH:.*]] = plan.buffer %[[HOST]]{{.*}} gradient padding(8) : memref<3x4xbf16>
 // CHECK-DAG: %[[LRH:.*]] = plan.buffer %[[HOST]]{{.*}} activation : memref<f32>
-// CHECK-DAG: %[[NEW:.*]] = plan.buffer %[[HOST]]{{.*}} activation : memref<3x4xbf16>
+// CHECK-DAG: %[[NEW:.*]] = plan.buffer %[[HOST]]{{.*}} activation padding(8) : memref<3x4xbf16>
 // CHECK: plan.reduce_scatter %{{.*}} -> %[[G]] {{.*}}label("w") signal(%[[RS:.*]]) :
 // CHECK-NEXT: plan.copy %[[G]] -> %[[GH]] label("gradient of w") stream("to_host") wait(%[[RS]]) :
 // CHECK-NEXT: plan.copy %{{.*}} -> %[[LRH]] stream("to_host") signal(%[[DOWN:.*]]) : memref<f32>
@@ -141,5 +141,38 @@ module attributes {zero.stage = 3 : i64} {
     zero.assign @w, %new : tensor<3x4xf32>
     zero.assign @w.sum, %zero : tensor<3x4xf32>
     return %y : tensor<4x4xf32>
+  }
+}
+
+// -----
+
+// Zeros for a disk are written from host memory. A whole parameter that passes
+// through the device on its way to the host is none that is gathered for use.
+// CHECK-LABEL: plan.program @step ranks(2)
+// CHECK-SAME: window(0)
+// CHECK-DAG: %[[HOST:.*]] = plan.arena host
+// CHECK-DAG: %[[W:.*]] = plan.buffer %[[HOST]]{{.*}} parameter : memref<4xf32>
+// CHECK-DAG: %[[Z:.*]] = plan.buffer %[[HOST]]{{.*}} constant capacity(4096) padding(8160) : memref<4xf32>
+// CHECK-DAG: plan.constant %[[Z]], dense<0.000000e+00>
+// CHECK-DAG: plan.buffer {{.*}} parameter : memref<4xf32>
+// CHECK: plan.all_gather %{{.*}} -> %[[ALL:.*]] elements [4] chunks [2]
+// CHECK-NEXT: plan.copy %[[ALL]] -> %[[W]] label("w") stream("to_host")
+// CHECK-NEXT: plan.copy %[[Z]] -> %{{.*}} label("w.sum") stream("disk_write")
+// CHECK-NEXT: }
+module {
+  shard.grid @dp(shape = 2)
+  zero.param @w : !zero.sharded<4xf32, @dp, axes = [], dim = 0, mem = host>
+  zero.state @w.sum of @w : !zero.sharded<4xf32, @dp, axes = [], dim = 0, mem = disk> zeros accumulator
+  func.func @step(%x: tensor<2xf32> {zero.input = "x"}) {
+    %all = zero.all_gather %x on @dp : (tensor<2xf32>) -> tensor<4xf32>
+    %new = zero.transfer %all from device to host : (tensor<4xf32>) -> tensor<4xf32>
+    zero.assign @w, %new : tensor<4xf32>
+    %z = zero.on_host () : () -> (tensor<4xf32>) {
+      %zero = arith.constant dense<0.0> : tensor<4xf32>
+      zero.yield %zero : tensor<4xf32>
+    }
+    %zd = zero.transfer %z from host to disk : (tensor<4xf32>) -> tensor<4xf32>
+    zero.assign @w.sum, %zd : tensor<4xf32>
+    return
   }
 }
