@@ -46,6 +46,9 @@ func.func @assigned_from_elsewhere(%x: tensor<4xf32>, %y: tensor<1xf32>) {
   zero.assign @w, %h : tensor<4xf32>
   // expected-error @below {{gives @m, which is in disk memory, a value in host memory; move it with zero.transfer first}}
   zero.assign @m, %i : tensor<1xf32>
+  %z = arith.constant dense<0.0> : tensor<1xf32>
+  // expected-error @below {{gives @m, which is in disk memory, a value in device memory}}
+  zero.assign @m, %z : tensor<1xf32>
   return
 }
 
