@@ -220,3 +220,116 @@ TEST_F(StepFunctionTest, ScheduleIsAppliedAsItSays) {
                                  "zero.reduce_scatter"));
   EXPECT_TRUE(succeeded(verify(*module)));
 }
+
+/// A step whose master and momentum lie in host memory and on disk: the
+/// gradient goes down, the update runs on the host, the parameter comes back.
+static constexpr const char *kOffloaded = R"(
+  module attributes {zero.stage = 3 : i64} {
+  shard.grid @dp(shape = 4)
+  zero.param @w : !zero.sharded<8x16xf32, @dp, dim = 0> unit("l")
+  zero.state @m of @w : !zero.sharded<8x16xf32, @dp, dim = 0, mem = disk> zeros
+  zero.state @s of @w : !zero.sharded<8x16xf32, @dp, dim = 0, mem = host> zeros
+  func.func @f(%g: tensor<2x16xf32>, %lr: tensor<f32>) {
+    %rh = zero.transfer %lr from device to host : (tensor<f32>) -> tensor<f32>
+    %r = zero.read @w : !zero.sharded<8x16xf32, @dp, dim = 0>
+    %l = zero.local %r on @dp : !zero.sharded<8x16xf32, @dp, dim = 0> -> tensor<2x16xf32>
+    %ph, %gh = zero.transfer %l, %g from device to host
+      : (tensor<2x16xf32>, tensor<2x16xf32>) -> (tensor<2x16xf32>, tensor<2x16xf32>)
+    %m = zero.read @m : !zero.sharded<8x16xf32, @dp, dim = 0, mem = disk>
+    %mh = zero.transfer %m from disk to host
+      : (!zero.sharded<8x16xf32, @dp, dim = 0, mem = disk>) -> !zero.sharded<8x16xf32, @dp, dim = 0, mem = host>
+    %ml = zero.local %mh on @dp : !zero.sharded<8x16xf32, @dp, dim = 0, mem = host> -> tensor<2x16xf32>
+    %s = zero.read @s : !zero.sharded<8x16xf32, @dp, dim = 0, mem = host>
+    %sl = zero.local %s on @dp : !zero.sharded<8x16xf32, @dp, dim = 0, mem = host> -> tensor<2x16xf32>
+    %n:3 = zero.on_host (%p = %ph, %d = %gh, %v = %ml, %t = %sl, %e = %rh)
+      : (tensor<2x16xf32>, tensor<2x16xf32>, tensor<2x16xf32>, tensor<2x16xf32>, tensor<f32>)
+      -> (tensor<2x16xf32>, tensor<2x16xf32>, tensor<2x16xf32>) {
+      %a, %b = train.sgd %p, %d, %v, %e {momentum = 0.9 : f64}
+        : (tensor<2x16xf32>, tensor<2x16xf32>, tensor<2x16xf32>, tensor<f32>) -> (tensor<2x16xf32>, tensor<2x16xf32>)
+      %c = train.add %t, %d : (tensor<2x16xf32>, tensor<2x16xf32>) -> tensor<2x16xf32>
+      zero.yield %a, %b, %c : tensor<2x16xf32>, tensor<2x16xf32>, tensor<2x16xf32>
+    }
+    %md = zero.transfer %n#1 from host to disk : (tensor<2x16xf32>) -> tensor<2x16xf32>
+    zero.assign @m, %md : tensor<2x16xf32>
+    zero.assign @s, %n#2 : tensor<2x16xf32>
+    %u = zero.transfer %n#0 from host to device : (tensor<2x16xf32>) -> tensor<2x16xf32>
+    zero.assign @w, %u : tensor<2x16xf32>
+    return
+  }
+  })";
+
+TEST_F(StepFunctionTest, TransfersAndTheHostHaveChannels) {
+  StepFunction step = build(kOffloaded);
+  EXPECT_THAT(step.graph.channels,
+              ElementsAre("compute", "to_host", "disk_read", "host",
+                          "disk_write", "to_device"));
+  EXPECT_THAT(labels(step),
+              ElementsAre("copy to the host", "copy to the host of 'l'",
+                          "read from disk of 'l'", ::testing::_, ::testing::_,
+                          ::testing::_, "return"));
+  EXPECT_EQ(step.graph.tasks[2].kind, TaskKind::DiskRead);
+  EXPECT_EQ(step.graph.tasks[3].kind, TaskKind::HostCompute);
+  EXPECT_EQ(step.graph.tasks[4].kind, TaskKind::DiskWrite);
+  EXPECT_EQ(step.graph.tasks[5].kind, TaskKind::CopyIn);
+  EXPECT_EQ(step.graph.tasks[5].seconds,
+            cost.copy(TaskKind::CopyIn, 2 * 16 * 4));
+  EXPECT_EQ(checkSchedule(step.graph, serialSchedule(step.graph)), "");
+}
+
+TEST_F(StepFunctionTest, WhatTheHostUpdatesStaysWhereItIs) {
+  StepFunction step = build(kOffloaded);
+  const StepGraph &graph = step.graph;
+  const StepTask &update = graph.tasks[3];
+  ASSERT_EQ(update.writes.size(), 3u);
+  // The copies of the parameter and of the momentum are updated in place.
+  EXPECT_EQ(update.writes[0], graph.tasks[1].writes[0]);
+  EXPECT_EQ(update.writes[1], graph.tasks[2].writes[0]);
+  const StepBuffer &state = graph.buffers[update.writes[2]];
+  EXPECT_TRUE(state.resident);
+  EXPECT_EQ(state.space, MemorySpace::Host);
+  // So are the states on disk and on the device that the copies go to.
+  EXPECT_EQ(graph.tasks[4].writes, graph.tasks[2].reads);
+  EXPECT_EQ(graph.buffers[graph.tasks[4].writes[0]].space, MemorySpace::Disk);
+  const StepBuffer &parameter = graph.buffers[graph.tasks[5].writes[0]];
+  EXPECT_TRUE(parameter.resident);
+  EXPECT_EQ(parameter.space, MemorySpace::Device);
+}
+
+TEST_F(StepFunctionTest, SpacesAreCountedApart) {
+  StepFunction step = build(kOffloaded);
+  SimulatedStep simulated = simulate(step.graph, serialSchedule(step.graph));
+  int64_t shard = 2 * 16 * 4, page = 4096;
+  // The parameter, the gradient and the rate.
+  EXPECT_EQ(simulated.peakBytes, 2 * shard + 64);
+  // The other state, copies of three shards, one of them read from disk in
+  // whole blocks, and of the rate.
+  EXPECT_EQ(simulated.hostPeakBytes, shard + 2 * shard + page + 64);
+  EXPECT_EQ(simulated.diskBytes, page);
+}
+
+TEST_F(StepFunctionTest, BodiesMoveWithWhatTheHostBegins) {
+  StepFunction step = build(kOffloaded);
+  // The read before everything, the host's compute begun and awaited apart.
+  Schedule schedule = serialSchedule(step.graph);
+  auto start = [](int32_t task) {
+    return ScheduleStep{ScheduleStep::Start, task};
+  };
+  llvm::erase(schedule.steps, start(2));
+  schedule.steps.insert(schedule.steps.begin(), start(2));
+  ASSERT_EQ(checkSchedule(step.graph, schedule), "");
+  applySchedule(step, schedule);
+  EXPECT_TRUE(succeeded(verify(*module)));
+  auto starts = [&] {
+    int count = 0;
+    module->walk([&](TransferStartOp) { ++count; });
+    return count;
+  };
+  EXPECT_EQ(starts(), 1);
+  Block &body = step.func.getFunctionBody().front();
+  makeSynchronous(body);
+  EXPECT_EQ(starts(), 0);
+  int updates = 0;
+  module->walk([&](OnHostOp op) { updates += !op.getBody().empty(); });
+  EXPECT_EQ(updates, 1);
+  EXPECT_TRUE(succeeded(verify(*module)));
+}
