@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Syntax of transfers, syntax and constraints of zero.on_host and its start form.
+// Syntax of transfers, syntax and constraints of zero.on_host and its start
+// form.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,9 +39,9 @@ void zero::printMemory(OpAsmPrinter &printer, Operation *, MemoryAttr memory) {
 
 ParseResult
 zero::parseHostBody(OpAsmParser &parser,
-              SmallVectorImpl<OpAsmParser::UnresolvedOperand> &inputs,
-              SmallVectorImpl<Type> &inputTypes,
-              SmallVectorImpl<Type> &resultTypes, Region &body) {
+                    SmallVectorImpl<OpAsmParser::UnresolvedOperand> &inputs,
+                    SmallVectorImpl<Type> &inputTypes,
+                    SmallVectorImpl<Type> &resultTypes, Region &body) {
   SmallVector<OpAsmParser::Argument> arguments;
   SMLoc loc = parser.getCurrentLocation();
   FunctionType type;
@@ -48,9 +49,9 @@ zero::parseHostBody(OpAsmParser &parser,
       parser.parseColonType(type))
     return failure();
   if (type.getNumInputs() != inputs.size())
-    return parser.emitError(loc) << "expected " << inputs.size()
-                                 << " operand types, got "
-                                 << type.getNumInputs();
+    return parser.emitError(loc)
+           << "expected " << inputs.size() << " operand types, got "
+           << type.getNumInputs();
   llvm::append_range(inputTypes, type.getInputs());
   llvm::append_range(resultTypes, type.getResults());
   for (auto [argument, input] : llvm::zip_equal(arguments, type.getInputs()))
@@ -60,28 +61,28 @@ zero::parseHostBody(OpAsmParser &parser,
 
 ParseResult
 zero::parseHostBody(OpAsmParser &parser,
-              SmallVectorImpl<OpAsmParser::UnresolvedOperand> &inputs,
-              SmallVectorImpl<Type> &inputTypes, Type &future, Region &body) {
+                    SmallVectorImpl<OpAsmParser::UnresolvedOperand> &inputs,
+                    SmallVectorImpl<Type> &inputTypes, Type &future,
+                    Region &body) {
   SmallVector<Type> results;
   SMLoc loc = parser.getCurrentLocation();
   if (parseHostBody(parser, inputs, inputTypes, results, body))
     return failure();
   if (results.size() != 1)
-    return parser.emitError(loc) << "expected one future, got "
-                                 << results.size() << " results";
+    return parser.emitError(loc)
+           << "expected one future, got " << results.size() << " results";
   future = results.front();
   return success();
 }
 
 void zero::printHostBody(OpAsmPrinter &printer, Operation *op,
-                          OperandRange inputs, TypeRange inputTypes,
-                          TypeRange resultTypes, Region &body) {
+                         OperandRange inputs, TypeRange inputTypes,
+                         TypeRange resultTypes, Region &body) {
   printer << "(";
-  llvm::interleaveComma(llvm::zip(body.getArguments(), inputs), printer,
-                        [&](auto pair) {
-                          printer << std::get<0>(pair) << " = "
-                                  << std::get<1>(pair);
-                        });
+  llvm::interleaveComma(
+      llvm::zip(body.getArguments(), inputs), printer, [&](auto pair) {
+        printer << std::get<0>(pair) << " = " << std::get<1>(pair);
+      });
   printer << ") : ";
   printer.printFunctionalType(inputTypes, resultTypes);
   printer << " ";
@@ -101,9 +102,9 @@ static LogicalResult verifyBody(OpTy op) {
                           "operands in number or type");
   SmallVector<Type> expected = op.getYieldedTypes();
   if (!llvm::equal(op.getYield().getOperandTypes(), expected))
-    return op.emitOpError() << "has a body that yields "
-                            << op.getYield().getOperandTypes() << ", expected "
-                            << TypeRange(expected);
+    return op.emitOpError()
+           << "has a body that yields " << op.getYield().getOperandTypes()
+           << ", expected " << TypeRange(expected);
   return success();
 }
 
