@@ -344,8 +344,11 @@ def add_cases(cases, driver, reports, keep):
     train = ("zero-run", mlp / "ts_train.onnx", "--loss", "cross-entropy", "--dim", "batch=4", "--ranks", "4",
              "--zero-stage", "3", "--data", mlp / "data.safetensors", "--steps", "2")
     plan = ("zero-plan", "--model", "llama3-8b", "--seq", "8192", "--machine", "h100", "--ranks", "8", "--zero-stage", "3")
-    for flags, tables in ((train, ["traffic", "parameters"]), (plan, ["traffic", "exposed", "parameters"])):
-        cases.add(f"of {flags[0]}", lambda flags=flags, tables=tables:
+    elsewhere = (*train, "--offload", "optimizer=host")
+    for name, flags, tables in (("of zero-run", train, ["traffic", "parameters"]),
+                                ("of zero-run, offloaded", elsewhere, ["traffic", "links", "parameters"]),
+                                ("of zero-plan", plan, ["traffic", "exposed", "parameters"])):
+        cases.add(name, lambda flags=flags, tables=tables:
                   of_a_tool(Page(driver, reports.of(*flags), keep), *tables))
     cases.add("tables without script", tables_without_script, driver, reports)
 
