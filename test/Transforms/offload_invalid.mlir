@@ -17,7 +17,7 @@
 // NONE: error: offload rule 'activations=disk:0.5' matches nothing: the step has no activations that could be moved
 // RUN: not zero-opt %s --zero-offload=rules=parameters=host --zero-offload=rules=parameters=disk 2>&1 | FileCheck %s --check-prefix=AGAIN
 // AGAIN: error: is already offloaded; give all rules to one zero-offload
-// RUN: not zero-opt %s --zero-schedule --zero-offload=rules=parameters=host 2>&1 | FileCheck %s --check-prefix=LATE
+// RUN: sed 's/zero.stage/zero.planned_peak = 1 : i64, zero.stage/' %s | not zero-opt --zero-offload=rules=parameters=host 2>&1 | FileCheck %s --check-prefix=LATE
 // LATE: error: is already scheduled; zero-offload stands before zero-schedule
 // RUN: sed s/zero.stage/was.stage/ %s | not zero-opt --zero-offload=rules=parameters=host 2>&1 | FileCheck %s --check-prefix=WHOLE
 // WHOLE: error: is not partitioned, so there is nothing to offload; run zero-partition first
