@@ -24,6 +24,7 @@ import harness  # noqa: E402
 import loss_scales  # noqa: E402
 import narrow  # noqa: E402
 import offload  # noqa: E402
+import offload_choice  # noqa: E402
 import output  # noqa: E402
 import recompute  # noqa: E402
 import references  # noqa: E402
@@ -47,6 +48,7 @@ def main():
         narrow.add_cases(cases, runner)
         recompute.add_cases(cases, runner)
         offload.add_cases(cases, runner)
+        offload_choice.add_cases(cases, runner)
         bad_input.add_cases(cases, tools)
         checkpoint.add_cases(cases, tools)
         failures.add_cases(cases, tools)
