@@ -79,9 +79,11 @@ loadModule(const RunOptions &options, mlir::MLIRContext &context,
   return std::move(*module);
 }
 
-/// The bytes of the plan for an .mlir or .onnx file. Says what was chosen.
+/// The bytes of the plan for an .mlir or .onnx file. Says what was chosen to
+/// live outside device memory.
 static std::string compileModel(const RunOptions &options,
-                                const std::string &weightsFolder) {
+                                const std::string &weightsFolder,
+                                std::string &offloadChoice) {
   mlir::MLIRContext context;
   prepareContext(context);
   OneLineErrors errors(context, "zero-run", options.model);
@@ -90,7 +92,6 @@ static std::string compileModel(const RunOptions &options,
   auto module = loadModule(options, context, weightsFolder);
   if (module && compile.trainStep)
     setLabels(options, *module, *compile.trainStep);
-  std::string offloadChoice;
   if (!module ||
       failed(compileToZplan(*module, compile, bytes, &offloadChoice)))
     throw std::runtime_error(errors.error());
@@ -156,7 +157,8 @@ static void checkBudget(const RunOptions &options, const zrt::Program &program,
 
 static void writeTimelines(const RunOptions &options,
                            const zrt::Program &program,
-                           const Training &training) {
+                           const Training &training,
+                           const std::string &offloadChoice) {
   if (options.trace.empty() && options.report.empty())
     return;
   if (!training.metrics().step)
@@ -168,6 +170,8 @@ static void writeTimelines(const RunOptions &options,
     timelines.push_back(std::move(*predicted));
   timelines.push_back(measuredTimeline(program, training.runtime(),
                                        options.model, options.machine));
+  for (mlir::zero::Timeline &timeline : timelines)
+    timeline.offload = offloadChoice;
   if (llvm::Error failed = mlir::zero::writeTimelineFiles(
           timelines, options.trace, options.report))
     throw std::runtime_error(llvm::toString(std::move(failed)));
@@ -226,6 +230,7 @@ static int run(const RunOptions &options) {
   checkPaths(options);
   std::optional<mlir::zero::Machine> machine = machineOf(options);
   zrt::Program program;
+  std::string offloadChoice; // empty: nothing was to be chosen
   std::optional<TemporaryFolder> temporary;
   std::string initFolder = folderOf(options.model);
   if (options.kind == ModelKind::Onnx)
@@ -233,7 +238,7 @@ static int run(const RunOptions &options) {
   if (options.kind == ModelKind::Plan) {
     require(program.loadFile(options.model));
   } else {
-    std::string plan = compileModel(options, initFolder);
+    std::string plan = compileModel(options, initFolder, offloadChoice);
     require(program.loadBytes(plan.data(), plan.size()));
   }
   checkBudget(options, program, ZRT_DEVICE);
@@ -247,7 +252,7 @@ static int run(const RunOptions &options) {
   training.setInitialValues();
   temporary.reset(); // so that nothing is left of a run that is killed
   training.run();
-  writeTimelines(options, program, training);
+  writeTimelines(options, program, training, offloadChoice);
   if (!options.saveWeights.empty())
     training.saveWeights(options.saveWeights);
   if (!options.saveHf.empty())
