@@ -29,7 +29,7 @@ TOGETHER = (("optimizer=host", "parameters=host"), ("optimizer=disk", "parameter
             ("optimizer=host", "gradients=host", "parameters=host", "activations=host"),
             ("optimizer=disk", "gradients=disk", "parameters=disk", "activations=disk"),
             ("optimizer=host:0.5", "parameters=disk", "activations=host"), ("gradients=host", "parameters=host:0.5"))
-PARTS = (4, 8, 16)
+PARTS = (2, 3, 4)
 # Bytes of the rate, the number of the step, and what clips or skips.
 SCALARS = 24
 
@@ -100,12 +100,12 @@ def moves_two_bytes(runner, name, ranks, stage, reduce):
 
 
 def less_device_memory(runner, name, ranks, stage):
-    """A rank's device memory falls by the optimizer's state, which is in host memory instead."""
+    """A rank's device memory falls by the optimizer's state, which is in host memory instead; at stage 3 new f32 shards pass by."""
     key = (name, FORM, "adamw", ranks, stage, share(name, ranks))
     plain, run = runner.train(*key), runner.train(*key, "--offload", "optimizer=host")
     state = 8 * elements(model(name)) / (ranks if stage else 1)
     before, after = (r.rows[-1]["peak_bytes"] for r in (plain, run))
-    require(before["device"] - after["device"] >= 0.8 * state, f"device {before['device']} to {after['device']}, state {state}")
+    require(before["device"] - after["device"] >= (0.8 if stage < 3 else 0.4) * state, f"device {before['device']} to {after['device']}, state {state}")
     require(after["host"] >= state, f"{after['host']} bytes in host memory, the state has {state}")
 
 
