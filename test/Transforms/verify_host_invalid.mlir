@@ -121,6 +121,23 @@ func.func @released_in_flight(%l: tensor<3xf32>) {
 
 // -----
 
+// A parameter at rest on the host, gathered from a copy of its chunk: it ends in
+// the step as one that is at rest on the device.
+shard.grid @dp(shape = 4)
+zero.param @w : !zero.sharded<10xf32, @dp, dim = 0, mem = host>
+func.func @never_released(%x: tensor<10xf32>) -> tensor<10xf32> {
+  %s = zero.read @w : !zero.sharded<10xf32, @dp, dim = 0, mem = host>
+  %l = zero.local %s on @dp : !zero.sharded<10xf32, @dp, dim = 0, mem = host> -> tensor<3xf32>
+  %f = zero.transfer_start %l from host to device : (tensor<3xf32>) -> !zero.future<tensor<3xf32>>
+  %d = zero.wait %f : !zero.future<tensor<3xf32>>
+  // expected-error @below {{gathers a value of type 'tensor<10xf32>' that is never released; expects a zero.release after its last use}}
+  %w = zero.all_gather %d on @dp : (tensor<3xf32>) -> tensor<10xf32>
+  %y = arith.addf %x, %w : tensor<10xf32>
+  return %y : tensor<10xf32>
+}
+
+// -----
+
 // The gradient of an update on the host was not reduced before it went down.
 module attributes {zero.stage = 0 : i64} {
   shard.grid @dp(shape = 4)
