@@ -72,6 +72,7 @@ private:
   void startThreads(const std::vector<uint32_t> &streams,
                     uint32_t libraryThreads);
   void fillInitialValues();
+  void clearParameter(uint32_t index);
   void checkChunk(uint32_t index, uint32_t rank, uint64_t offset,
                   uint64_t bytes) const;
   void checkInputsSet(Part part) const;

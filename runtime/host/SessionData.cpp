@@ -95,8 +95,7 @@ void Session::fillInitialValues() {
   for (uint32_t index = 0; index < program->parameters.size(); ++index) {
     const Parameter &parameter = program->parameters[index];
     if (parameter.init == fb::Init_Zeros) {
-      std::vector<uint8_t> data(parameter.bytes);
-      setParameter(index, data.data(), data.size());
+      clearParameter(index);
     } else if (parameter.init == fb::Init_Ones) {
       std::vector<uint8_t> data = ones(parameter.dtype, parameter.bytes);
       setParameter(index, data.data(), data.size());
@@ -104,6 +103,16 @@ void Session::fillInitialValues() {
       setParameter(index, parameter.initValue, parameter.initBytes);
     }
   }
+}
+
+/// All zeros, which costs a disk nothing.
+void Session::clearParameter(uint32_t index) {
+  uint32_t buffer = program->parameters[index].buffer;
+  for (std::unique_ptr<Rank> &rank : ranks) {
+    rank->clearFrom(buffer, 0);
+    rank->touch(buffer);
+  }
+  parameterSet[index] = true;
 }
 
 void Session::setParameter(uint32_t index, const void *data, uint64_t bytes) {
@@ -178,12 +187,8 @@ void Session::writeChunk(uint32_t index, uint32_t rank, uint64_t offset,
   checkChunk(index, rank, offset, bytes);
   uint32_t buffer = program->parameters[index].buffer;
   if (!parameterSet[index]) // padding of all ranks, also of empty shards
-    for (std::unique_ptr<Rank> &each : ranks) {
-      each->clearFrom(buffer, 0);
-      each->touch(buffer);
-    }
+    clearParameter(index);
   ranks[rank]->write(buffer, offset, data, bytes);
-  parameterSet[index] = true;
 }
 
 /// Refuses integers outside the input's range.

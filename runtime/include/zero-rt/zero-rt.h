@@ -324,8 +324,7 @@ typedef struct zrt_session_options {
   /// is gone when the session or the process ends. Room for all of it is taken
   /// when the session begins. NULL: a program with a disk arena is refused.
   const char *offload_path;
-  /// Threads that work on the host's part of one rank's step (launches on the
-  /// host, checksums of the disk); 0 means 1.
+  /// Threads that work on launches on the host of one rank; 0 means 1.
   uint32_t host_threads_per_rank;
 } zrt_session_options;
 
