@@ -93,12 +93,25 @@ static plan::Kind getKindOfCopy(plan::Kind kind, Value copy) {
   return kind;
 }
 
+/// The symbol that `value` is assigned to, be it after a gather.
+static StringRef findReplaced(Value value) {
+  StringRef symbol = getAssignedSymbol(value);
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    if (symbol.empty() && isa<AllGatherOp, AllGatherStartOp>(user))
+      if (FailureOr<ResultRange> wholes = getFinalResults(user);
+          succeeded(wholes))
+        symbol = getAssignedSymbol((*wholes)[use.getOperandNumber()]);
+  }
+  return symbol;
+}
+
 /// The symbol whose value moves, or will be replaced by it, or the parameter
 /// whose gradient it is.
 std::string StepLowering::describeMoved(Value input, Value output) {
   if (StringRef symbol = findSymbol(input); !symbol.empty())
     return symbol.str();
-  if (StringRef symbol = getAssignedSymbol(output); !symbol.empty())
+  if (StringRef symbol = findReplaced(output); !symbol.empty())
     return symbol.str();
   bool isGradient =
       placeOf(input).storage->buffer.getKind() == plan::Kind::Gradient ||

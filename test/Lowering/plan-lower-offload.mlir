@@ -155,7 +155,8 @@ module attributes {zero.stage = 3 : i64} {
 // CHECK-DAG: %[[Z:.*]] = plan.buffer %[[HOST]]{{.*}} constant capacity(4096) padding(8160) : memref<4xf32>
 // CHECK-DAG: plan.constant %[[Z]], dense<0.000000e+00>
 // CHECK-DAG: plan.buffer {{.*}} parameter : memref<4xf32>
-// CHECK: plan.all_gather %{{.*}} -> %[[ALL:.*]] elements [4] chunks [2]
+// CHECK: plan.copy %{{.*}} -> %[[UP:.*]] label("w") stream("to_device")
+// CHECK-NEXT: plan.all_gather %[[UP]] -> %[[ALL:.*]] elements [4] chunks [2]
 // CHECK-NEXT: plan.copy %[[ALL]] -> %[[W]] label("w") stream("to_host")
 // CHECK-NEXT: plan.copy %[[Z]] -> %{{.*}} label("w.sum") stream("disk_write")
 // CHECK-NEXT: }
@@ -164,7 +165,9 @@ module {
   zero.param @w : !zero.sharded<4xf32, @dp, axes = [], dim = 0, mem = host>
   zero.state @w.sum of @w : !zero.sharded<4xf32, @dp, axes = [], dim = 0, mem = disk> zeros accumulator
   func.func @step(%x: tensor<2xf32> {zero.input = "x"}) {
-    %all = zero.all_gather %x on @dp : (tensor<2xf32>) -> tensor<4xf32>
+    %h = zero.transfer %x from device to host : (tensor<2xf32>) -> tensor<2xf32>
+    %up = zero.transfer %h from host to device : (tensor<2xf32>) -> tensor<2xf32>
+    %all = zero.all_gather %up on @dp : (tensor<2xf32>) -> tensor<4xf32>
     %new = zero.transfer %all from device to host : (tensor<4xf32>) -> tensor<4xf32>
     zero.assign @w, %new : tensor<4xf32>
     %z = zero.on_host () : () -> (tensor<4xf32>) {
