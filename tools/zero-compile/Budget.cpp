@@ -200,6 +200,7 @@ private:
   /// Of the plans since it was set to the largest number.
   int64_t leastHost = 0;
   double secondsWithout = 0; ///< without offload, and without a limit
+  bool several = false;      ///< choices of offload are tried
   /// Of the choices that may be made, the one that frees the most.
   std::vector<zero::OffloadRule> leanest;
   int64_t mostFreed = 0;
@@ -231,6 +232,12 @@ void BudgetSearch::note(OwningOpRef<ModuleOp> planned) {
   }
 }
 
+/// Seconds of a module's step as its schedule has them.
+static double scheduledSeconds(ModuleOp module) {
+  auto seconds = module->getAttrOfType<FloatAttr>(zero::kPlannedSecondsAttr);
+  return seconds ? seconds.getValueAsDouble() : 0;
+}
+
 /// All schedules of one module: from the fastest that the scheduler estimates
 /// not far above the budget (an estimate may be above the arena's size as well
 /// as below it) to the one of least memory. Where the host's arena is larger
@@ -245,6 +252,9 @@ void BudgetSearch::tryAll(ModuleOp module, const CompileOptions &options) {
         std::min(asked.device, most) + std::max(asked.device / 8, slack);
   int hostTrial = 0;
   bool any = false;
+  // With many modules to try, of each only those about as fast as its first
+  // that fits.
+  double patience = std::numeric_limits<double>::infinity();
   while (asked.device != 0) {
     OwningOpRef<ModuleOp> planned = attempt(module, options, asked, !first);
     if (!planned && any)
@@ -264,7 +274,11 @@ void BudgetSearch::tryAll(ModuleOp module, const CompileOptions &options) {
                            ? 0
                            : arenaBytes(*planned, plan::Space::Host) -
                                  budgets.host;
-    bool tooSlow = best && leastSeconds(*planned, cost) >= bestSeconds;
+    bool tooSlow = (best && leastSeconds(*planned, cost) >= bestSeconds) ||
+                   scheduledSeconds(*planned) > patience;
+    bool fits = missing(*planned) == 0;
+    if (fits && several)
+      patience = std::min(patience, 1.02 * scheduledSeconds(*planned));
     if (!tooSlow)
       note(std::move(planned));
     // A module that is scheduled already stays as it is.
@@ -378,6 +392,7 @@ void BudgetSearch::tryLevel(ModuleOp module, const CompileOptions &options,
 void BudgetSearch::tryOffload(ModuleOp module, const CompileOptions &options,
                               const zero::OffloadChoices &choices,
                               bool coarse) {
+  several = true;
   if (secondsWithout == 0)
     if (auto planned = attempt(module, withRules(options), {}, /*quiet=*/true))
       secondsWithout = plannedSeconds(*planned, cost);
