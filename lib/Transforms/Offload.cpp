@@ -75,6 +75,11 @@ static int64_t applyChoice(OffloadModule &info, ArrayRef<OffloadRule> rules,
   for (ParamOp param : stateless)
     if (getSymbolMemory(param) != Memory::Device)
       info.hosted.insert(param);
+  if (!stateless.empty() && info.hosted.empty())
+    emitWarning(info.module.getLoc())
+        << "offload of the optimizer moves nothing: @"
+        << stateless.front().getSymName() << " and others have no state; a rule "
+        << "that names parameters runs their updates on the host";
   return moved;
 }
 

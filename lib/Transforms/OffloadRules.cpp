@@ -132,7 +132,8 @@ static int64_t applyRule(const OffloadRule &rule,
     }
   double left = total * rule.ratio;
   for (size_t i : matching) {
-    if (candidates[i].bytes > left && rule.ratio < 1)
+    int64_t bytes = candidates[i].bytes;
+    if (rule.ratio < 1 && (bytes == 0 || bytes > left))
       continue;
     left -= candidates[i].bytes;
     chosen[i] = rule.memory;

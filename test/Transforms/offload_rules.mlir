@@ -1,11 +1,9 @@
-// Which rule counts for what: patterns, order, shares; updates without state.
+// Which rule counts for what: patterns, order, shares.
 // RUN: zero-opt %s --zero-offload='rules=optimizer=disk,optimizer@a*=host,optimizer@ab=device' --zero-verify | FileCheck %s --check-prefix=LAST
 // RUN: zero-opt %s --zero-offload=rules=optimizer=host:0.5 --zero-verify | FileCheck %s --check-prefix=HALF
 // RUN: zero-opt %s --zero-offload=rules=optimizer=disk,optimizer=host:0.3 --zero-verify | FileCheck %s --check-prefix=MIXED
 // RUN: zero-opt %s --zero-offload=rules=optimizer=host:0 --zero-verify | FileCheck %s --check-prefix=NOTHING
 // RUN: zero-opt %s --zero-offload --zero-verify | FileCheck %s --check-prefix=NOTHING
-// RUN: zero-opt %s --zero-offload=rules=optimizer@plain=host --zero-verify | FileCheck %s --check-prefix=NAMED
-// RUN: zero-opt %s --zero-offload='rules=optimizer=host,parameters@plain=host' --zero-verify | FileCheck %s --check-prefix=WITH
 
 // LAST: zero.state @aa.m {{.*}} mem = host>
 // LAST: zero.state @ab.m of @ab : !zero.sharded<8xf32, @dp, dim = 0> zeros
@@ -23,15 +21,6 @@
 
 // NOTHING-NOT: zero.transfer
 
-// An update without state goes to the host where its parameter is named, or
-// lives elsewhere, and not because all are meant.
-// NAMED: zero.on_host
-// NAMED: train.sgd {{.*}} -> tensor<2xf32>
-// NAMED-NOT: zero.on_host
-// WITH: zero.on_host
-// WITH: zero.on_host
-// WITH: zero.on_host
-// WITH: zero.on_host
 // LAST: zero.on_host
 // LAST: zero.on_host
 // LAST-NOT: zero.on_host
