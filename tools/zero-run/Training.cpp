@@ -50,6 +50,7 @@ Training::Training(const RunOptions &options, const zrt::Program &program,
   warnOfRate();
   openData();
   checkOutputPaths();
+  checkOffloadPath();
   zrt_session_options sessionOptions = {};
   sessionOptions.threads_per_rank = uint32_t(options.threads.value_or(1));
   sessionOptions.check_finite = options.checkFinite;
@@ -60,6 +61,15 @@ Training::Training(const RunOptions &options, const zrt::Program &program,
   require(session.create(program, &sessionOptions));
   warnOfDisk();
   openCheckpoints();
+}
+
+void Training::checkOffloadPath() const {
+  uint64_t bytes = zrt_program_planned_bytes(program.get(), ZRT_DISK);
+  if (bytes && options.offloadPath.empty())
+    throw std::runtime_error(options.model + ": keeps " +
+                             std::to_string(bytes) +
+                             " bytes of each rank on disk; give "
+                             "--offload-path, a folder for them");
 }
 
 /// A disk that is not reached as fast as it could be, and why.

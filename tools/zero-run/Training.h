@@ -72,6 +72,7 @@ private:
   void openData();
   void warnOfRate() const;
   void warnOfDisk() const;
+  void checkOffloadPath() const;
   void checkOutputPaths() const;
   bool setFrom(uint32_t index, zrt::TensorFile &file, const std::string &name);
   void setPiece(uint32_t index, const zrt::StateTensor &tensor, uint64_t offset,
