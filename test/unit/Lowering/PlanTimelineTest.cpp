@@ -14,9 +14,11 @@
 
 #include "zero/Lowering/PlanTimeline.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::zero;
@@ -323,4 +325,76 @@ TEST_F(PlanTimeline, SaysWhatLivesElsewhere) {
             (Bytes{0, 512, 512, 0, 0, 0, 0, 0}));
   EXPECT_TRUE(timeline.disk.memory.empty());
   EXPECT_EQ(timeline.plannedPeak, 512);
+}
+
+// Copies go by the spaces of their buffers, compute of the host by its memory.
+TEST_F(PlanTimeline, CopiesAndTheHostTakeTheirChannels) {
+  context.loadDialect<func::FuncDialect>();
+  plan::ProgramOp program = parse(R"(
+  func.func private @update(tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32> attributes {plan.kernel}
+  plan.program @p ranks(1) {
+    %dev = plan.arena device
+    %host = plan.arena host bytes(8192) lower_bound(8192) budget(16384)
+    %disk = plan.arena disk bytes(4096) lower_bound(4096)
+    %g = plan.buffer %dev gradient : memref<1024xf32>
+    %gh = plan.buffer %host gradient : memref<1024xf32>
+    %m = plan.buffer %disk state : memref<1024xf32>
+    %mh = plan.buffer %host state : memref<1024xf32>
+    plan.parameter "w.m" %m state of("w") : memref<1024xf32>
+    %read = plan.event
+    %down = plan.event
+    %updated = plan.event
+    plan.copy %m -> %mh label("w.m") stream("disk_read") signal(%read)
+      : memref<1024xf32> -> memref<1024xf32>
+    plan.copy %g -> %gh label("gradient of w") stream("to_host") signal(%down)
+      : memref<1024xf32> -> memref<1024xf32>
+    plan.launch @update(%mh, %gh) writes [0] host stream("host")
+      wait(%read, %down) signal(%updated) : memref<1024xf32>, memref<1024xf32>
+    plan.copy %mh -> %m stream("disk_write") wait(%updated)
+      : memref<1024xf32> -> memref<1024xf32>
+    plan.copy %gh -> %g stream("to_device") wait(%updated)
+      : memref<1024xf32> -> memref<1024xf32>
+  })");
+  Machine machine = slowLinks(1e8).getMachine();
+  machine.deviceToHost = machine.hostToDevice = {1e-6, 1e9};
+  machine.diskRead = {1e-4, 1e8};
+  machine.diskWrite = {1e-4, 5e7};
+  machine.hostBandwidth = 1e9;
+  CostModel cost(machine);
+  Timeline timeline = predictTimeline(program, cost);
+  ASSERT_EQ(timeline.spans.size(), 5u);
+  TaskKind kinds[] = {TaskKind::DiskRead, TaskKind::CopyOut,
+                      TaskKind::HostCompute, TaskKind::DiskWrite,
+                      TaskKind::CopyIn};
+  const char *channels[] = {"disk_read", "to_host", "host", "disk_write",
+                            "to_device"};
+  for (auto [i, span] : llvm::enumerate(timeline.spans)) {
+    EXPECT_EQ(span.kind, kinds[i]) << i;
+    EXPECT_EQ(span.channel, channels[i]) << i;
+    if (span.kind != TaskKind::HostCompute)
+      EXPECT_NEAR(span.end - span.start, cost.copy(span.kind, 4096), 1e-12)
+          << i;
+    EXPECT_EQ(span.sentBytes, span.kind == TaskKind::HostCompute ? 0 : 4096);
+  }
+  EXPECT_EQ(timeline.spans[0].name, "copy w.m");
+  EXPECT_EQ(timeline.spans[1].name, "copy gradient of w");
+  // Two buffers are read and one of them is written.
+  OpWork work;
+  work.bytes = 3 * 4096;
+  EXPECT_NEAR(timeline.spans[2].end - timeline.spans[2].start,
+              cost.hostCompute(work), 1e-5);
+  EXPECT_DOUBLE_EQ(timeline.stepSeconds, timeline.spans[3].end);
+  EXPECT_EQ(timeline.host.budgetBytes, 16384);
+  EXPECT_EQ(timeline.host.plannedPeak, 8192);
+  EXPECT_EQ(timeline.disk.plannedPeak, 4096);
+  auto most = [](const std::vector<TimelineMemory> &memory) {
+    int64_t bytes = 0;
+    for (const TimelineMemory &at : memory)
+      bytes = std::max(
+          bytes, std::accumulate(at.bytes.begin(), at.bytes.end(), int64_t(0)));
+    return bytes;
+  };
+  EXPECT_EQ(most(timeline.memory), 4096);
+  EXPECT_EQ(most(timeline.host.memory), 8192);
+  EXPECT_EQ(most(timeline.disk.memory), 4096);
 }
