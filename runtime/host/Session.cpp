@@ -58,14 +58,22 @@ static std::string_view checkedKernels(const Program &program) {
   return program.kernels;
 }
 
+/// Refuses what does not fit before anything is made.
+static std::shared_ptr<const Program>
+checkedSpaces(std::shared_ptr<const Program> program,
+              const zrt_session_options &options) {
+  checkSpaces(*program, options.offload_path);
+  return program;
+}
+
 Session::Session(std::shared_ptr<const Program> loaded,
                  const zrt_session_options &options)
-    : program(std::move(loaded)), check(options.check || isSet("ZRT_CHECK")),
+    : program(checkedSpaces(std::move(loaded), options)),
+      check(options.check || isSet("ZRT_CHECK")),
       poison(options.poison || isSet("ZRT_POISON")),
       kernels(checkedKernels(*program)), engine(dnnl::engine::kind::cpu, 0),
       parameterSet(program->parameters.size(), false),
       inputSet(program->inputs.size() * program->ranks, false) {
-  checkSpaces(*program, options.offload_path);
   prepareCalls(options.threads_per_rank);
   std::vector<uint32_t> streams = usedStreams();
   uint32_t threadCount = program->ranks * streams.size();

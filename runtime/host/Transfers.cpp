@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <fstream>
 #include <limits>
+#include <sys/resource.h>
 
 using namespace zrt;
 using namespace zrt::host;
@@ -101,6 +102,12 @@ void zrt::host::checkSpaces(const Program &program, const char *offloadPath) {
   if (!offloadPath || !*offloadPath)
     fail(ZRT_ERROR_ARGUMENT, "the program keeps ", disk,
          " bytes a rank on disk: name a folder for them");
+  rlimit limit = {};
+  if (!getrlimit(RLIMIT_FSIZE, &limit) && disk > limit.rlim_cur)
+    fail(ZRT_ERROR_IO, offloadPath, ": the disk space of a rank needs ", disk,
+         " bytes, but this process may not make files of more than ",
+         limit.rlim_cur, "; raise the limit (ulimit -f), or offload less to ",
+         "disk");
   uint64_t all = disk > std::numeric_limits<uint64_t>::max() / program.ranks
                      ? std::numeric_limits<uint64_t>::max()
                      : disk * program.ranks;

@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <limits>
+#include <sys/resource.h>
 #include <unistd.h>
 
 using namespace zrt;
@@ -498,6 +499,20 @@ TEST_F(Spaces, Refusals) {
         << message;
     EXPECT_NE(message.find(" bytes, but only "), message.npos) << message;
   }
+}
+
+TEST_F(Spaces, FilesThatMayNotBeThatLarge) {
+  Offloaded made(2);
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = {4095, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  std::string message = sessionError(made.plan, options());
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(message, folder + ": the disk space of a rank needs 4096 bytes, "
+                              "but this process may not make files of more "
+                              "than 4095; raise the limit (ulimit -f), or "
+                              "offload less to disk");
 }
 
 TEST_F(Spaces, HostMemoryThatDoesNotFit) {
