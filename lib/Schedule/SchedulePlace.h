@@ -153,6 +153,13 @@ std::vector<int64_t> leastMemory(const Problem &problem);
 /// Most bytes of host memory alive if nothing overlaps.
 int64_t leastHostMemory(const Problem &problem);
 
+/// By collective that fetches, the first place (as in `leastMemory`) from which
+/// its bytes fit beside the least memory and all gathers needed before it, but
+/// no sooner than is in time.
+std::vector<int32_t> findTargets(const Problem &problem,
+                                 llvm::ArrayRef<int64_t> least,
+                                 const PlacePolicy &policy);
+
 /// Places all collectives. `least` is `leastMemory(problem)`.
 Placement place(const Problem &problem, llvm::ArrayRef<int64_t> least,
                 const PlacePolicy &policy);
