@@ -96,6 +96,9 @@ void CandidateFinder::addOptimizer(ParamOp param) {
   for (StateOp state : getOptimizerStates(info, param))
     candidate.bytes += getRankBytes(state.getType());
   for (Value input : update->inputs) {
+    // Scalars go down once for all.
+    if (getLogicalType(input.getType()).getRank() == 0)
+      continue;
     ReadOp read = getReadBehind(input);
     if (!read || read.getSymbol() == param.getSymName())
       candidate.toHostBytes += getRankBytes(input.getType());
