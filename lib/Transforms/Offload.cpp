@@ -78,7 +78,8 @@ static int64_t applyChoice(OffloadModule &info, ArrayRef<OffloadRule> rules,
   if (!stateless.empty() && info.hosted.empty())
     emitWarning(info.module.getLoc())
         << "offload of the optimizer moves nothing: @"
-        << stateless.front().getSymName() << " and others have no state; a rule "
+        << stateless.front().getSymName()
+        << " and others have no state; a rule "
         << "that names parameters runs their updates on the host";
   return moved;
 }

@@ -123,8 +123,7 @@ getLayouts(Value value, const llvm::DenseSet<Operation *> &ops) {
 StringRef ActivationFinder::getUnit(Operation *op) {
   for (Value operand : op->getOperands()) {
     auto read = getStateBehind(lookThrough(operand)).getDefiningOp<ReadOp>();
-    auto param =
-        read ? symbols.lookup<ParamOp>(read.getSymbol()) : ParamOp();
+    auto param = read ? symbols.lookup<ParamOp>(read.getSymbol()) : ParamOp();
     if (param)
       return param.getUnit().value_or("");
   }
@@ -162,9 +161,8 @@ bool ActivationFinder::findUses(Activation &activation) {
       return a->getOperandNumber() < b->getOperandNumber();
     return a->getOwner()->isBeforeInBlock(b->getOwner());
   });
-  return !activation.uses.empty() &&
-         activation.lastForward->isBeforeInBlock(
-             activation.uses.front()->getOwner());
+  return !activation.uses.empty() && activation.lastForward->isBeforeInBlock(
+                                         activation.uses.front()->getOwner());
 }
 
 std::vector<Activation> ActivationFinder::run() {
@@ -212,8 +210,8 @@ static void moveActivation(Activation &activation, Memory memory) {
   Location loc = activation.value.getLoc();
   OpBuilder builder(activation.value.getContext());
   builder.setInsertionPointAfter(activation.lastForward);
-  SmallVector<Value> kept = moveValues(builder, loc, activation.value,
-                                       Memory::Device, memory);
+  SmallVector<Value> kept =
+      moveValues(builder, loc, activation.value, Memory::Device, memory);
   builder.setInsertionPoint(activation.uses.front()->getOwner());
   SmallVector<Value> back =
       moveValues(builder, loc, kept, memory, Memory::Device);

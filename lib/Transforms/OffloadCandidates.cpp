@@ -66,9 +66,8 @@ int64_t CandidateFinder::getRankBytes(Type type) {
 /// How often a function runs in a step.
 int64_t CandidateFinder::getRuns(OffloadStep &step) {
   auto number = info.module->getAttrOfType<IntegerAttr>(kMicroBatchesAttr);
-  return number && step.func.getName() == kAccumulateName
-             ? number.getInt() - 1
-             : 1;
+  return number && step.func.getName() == kAccumulateName ? number.getInt() - 1
+                                                          : 1;
 }
 
 LocalUpdate *CandidateFinder::getUpdate(ParamOp param) {
@@ -103,8 +102,7 @@ void CandidateFinder::addOptimizer(ParamOp param) {
     if (!read || read.getSymbol() == param.getSymName())
       candidate.toHostBytes += getRankBytes(input.getType());
   }
-  for (auto [assign, value] :
-       llvm::zip_equal(update->assigns, update->values))
+  for (auto [assign, value] : llvm::zip_equal(update->assigns, update->values))
     if (assign.getSymbol() == param.getSymName())
       candidate.toDeviceBytes += getRankBytes(value.getType());
   candidates.push_back(std::move(candidate));

@@ -131,8 +131,8 @@ void GradientMover::resetOnHost(SumGroup &group) {
     return;
   builder.setInsertionPoint(assigns.front());
   IRMapping mapping;
-  OnHostOp host = createOnHost(builder, assigns.front().getLoc(), {}, {}, types,
-                               mapping);
+  OnHostOp host =
+      createOnHost(builder, assigns.front().getLoc(), {}, {}, types, mapping);
   OpBuilder inside = OpBuilder::atBlockEnd(&host.getBody().front());
   SmallVector<Value> zeros;
   llvm::DenseSet<Operation *> dead;

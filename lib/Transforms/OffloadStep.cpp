@@ -65,7 +65,8 @@ static void findSlice(LocalUpdate &update, SymbolTable &symbols) {
     if (!type || type.getShape() != shape || update.reduction)
       continue;
     update.reduction = getReduction(value, symbols);
-    update.ofSum = update.reduction && value.getDefiningOp() != update.reduction;
+    update.ofSum =
+        update.reduction && value.getDefiningOp() != update.reduction;
   }
 }
 
@@ -201,9 +202,9 @@ void zero::setSymbolMemory(OffloadModule &info, Operation *symbol,
       continue;
     OpBuilder builder(read->getContext());
     builder.setInsertionPointAfter(read);
-    auto view = LocalOp::create(
-        builder, read.getLoc(), before, read.getValue(), info.grid,
-        builder.getDenseI64ArrayAttr({}), builder.getI64IntegerAttr(0));
+    auto view = LocalOp::create(builder, read.getLoc(), before, read.getValue(),
+                                info.grid, builder.getDenseI64ArrayAttr({}),
+                                builder.getI64IntegerAttr(0));
     read.getValue().replaceAllUsesExcept(view.getResult(), view);
     replaceInUpdates(step, read.getValue(), view.getResult());
   }
@@ -337,9 +338,8 @@ void zero::moveUsersBehind(Operation *op) {
       if (inBlock->isBeforeInBlock(op))
         users.insert(inBlock);
   SmallVector<Operation *> order = users.takeVector();
-  llvm::sort(order, [](Operation *a, Operation *b) {
-    return b->isBeforeInBlock(a);
-  });
+  llvm::sort(order,
+             [](Operation *a, Operation *b) { return b->isBeforeInBlock(a); });
   for (Operation *user : order) {
     user->moveAfter(op);
     moveUsersBehind(user);

@@ -166,9 +166,9 @@ ReadOp getReadBehind(Value value);
 
 /// Begins a zero.on_host at the insertion point whose body takes `operands`,
 /// which `mapping` then holds.
-OnHostOp createOnHost(OpBuilder &builder, Location loc, ArrayRef<Value> originals,
-                      ArrayRef<Value> operands, TypeRange results,
-                      IRMapping &mapping);
+OnHostOp createOnHost(OpBuilder &builder, Location loc,
+                      ArrayRef<Value> originals, ArrayRef<Value> operands,
+                      TypeRange results, IRMapping &mapping);
 
 /// The memory a symbol lives in.
 Memory getSymbolMemory(Operation *symbol);
