@@ -406,13 +406,13 @@ def most_memory(t, *flags):
 
 
 def saving_and_loading_take_a_bucket(t):
-    """Beside training: one bucket of 4 MiB (twice that is allowed), not the state of 48 MiB."""
+    """Beside training: one bucket of 4 MiB a thread of two, and what resident sizes differ by; not the state of 48 MiB."""
     folder = t.folder / "large-checkpoints"
     plain = most_memory(t, "--steps", 1)
     saving = most_memory(t, "--steps", 1, "--checkpoint", folder, "--checkpoint-sync")
-    require(saving < plain + 8, f"saving takes {saving - plain:.1f} MiB more")
+    require(saving < plain + 12, f"saving takes {saving - plain:.1f} MiB more")
     loading = most_memory(t, "--steps", 2, "--resume", folder)
-    require(loading < plain + 8, f"loading takes {loading - plain:.1f} MiB more")
+    require(loading < plain + 12, f"loading takes {loading - plain:.1f} MiB more")
 
 
 def consolidated_weights_are_those(t):
