@@ -72,6 +72,41 @@ def PlanLower : Pass<"plan-lower", "::mlir::ModuleOp"> {
       plan.launch @sgd(%w, %g, %lr) writes [0] : ...
     }
     ```
+
+    Each memory that something lies in has an arena; a buffer is in the arena of
+    its value's memory, a symbol's in that of its `mem`. A `zero.transfer` is a
+    `plan.copy` a tensor, on the stream of its direction ("to_host",
+    "to_device", "disk_read", "disk_write"), and none where the value can lie at
+    its destination from the start; a copy up into a parameter is the parameter's
+    new value. The body of a `zero.on_host` is one or more launches marked `host`
+    on the stream "host", of host buffers only, in place where a symbol is
+    assigned. Commands of these streams signal and wait for events as
+    collectives do; a transfer or `zero.on_host` that is not scheduled is awaited
+    at once. Buffers of the disk arena and host buffers that a disk copy touches
+    are whole blocks of 4096 bytes.
+
+    ```mlir
+    // before: moments on disk, the update on the host
+    %s = zero.read @w.m : !zero.sharded<4xf32, @dp, axes = [], dim = 0, mem = disk>
+    %h = zero.transfer %s from disk to host : ...
+    %m = zero.local %h on @dp axes [] : ... -> tensor<4xf32>
+    %n = zero.on_host (%v = %m, %d = %g) : ... {
+      %t = plan.dispatch @update(%v, %d) tied [0] : ...
+      zero.yield %t : tensor<4xf32>
+    }
+    %o = zero.transfer %n from host to disk : (tensor<4xf32>) -> tensor<4xf32>
+    zero.assign @w.m, %o : tensor<4xf32>
+    // after
+    %host = plan.arena host
+    %disk = plan.arena disk
+    %m = plan.buffer %disk state capacity(4096) : memref<4xf32>
+    plan.parameter "w.m" %m state of("w") : memref<4xf32>
+    %window = plan.buffer %host state capacity(4096) : memref<4xf32>
+    ...
+    plan.copy %m -> %window label("w.m") stream("disk_read") signal(%read) : ...
+    plan.launch @update(%window, %g) writes [0] host stream("host") wait(%read) signal(%done) : ...
+    plan.copy %window -> %m label("w.m") stream("disk_write") wait(%done) : ...
+    ```
   }];
   let dependentDialects = ["::mlir::plan::PlanDialect"];
 }
