@@ -48,6 +48,10 @@ static constexpr MachineConstant constants[] = {
     {"host_bandwidth_efficiency", 0.8,
      "part of the host's memory bandwidth that an update there reaches"},
     {"host_latency", 1e-5, "seconds to start compute on the host"},
+    {"processor_cores", 0,
+     "cores of a node that its ranks' compute, collectives, copies between "
+     "device and host memory and compute of the host share; 0: devices have "
+     "processors of their own"},
     {"channel_sharing", 0,
      "time a collective loses per second that another runs beside it"},
 };

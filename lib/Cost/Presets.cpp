@@ -147,7 +147,8 @@ static constexpr Preset presets[] = {
   "device_to_host": {"latency": 2e-6, "bandwidth": 5e9},
   "disk_read": {"latency": 1e-4, "bandwidth": 1e9},
   "disk_write": {"latency": 1e-4, "bandwidth": 5e8},
-  "host_bandwidth": 1e10, "host_flops": 2e10
+  "host_bandwidth": 1e10, "host_flops": 2e10,
+  "constants": {"processor_cores": 2}
 })"},
 };
 

@@ -13,6 +13,7 @@
 #include "zero/Lowering/PlanTimeline.h"
 
 #include "dialects/Zero/Zero.h"
+#include "zero/Cost/Processor.h"
 #include "zero/Schedule/OffloadChoice.h"
 #include "zero/Transforms/PlanOrder.h"
 #include "llvm/Support/Format.h"
@@ -71,6 +72,7 @@ private:
   std::vector<int64_t> alive, born; ///< bytes of the device by position
   std::vector<double> computed;     ///< seconds of compute before a position
   double seconds = 0, computeSeconds = 0;
+  double busySeconds = 0;         ///< of all that takes a core, alone
   double frontSeconds = 0;        ///< of compute in one micro-batch
   double microBatchesSeconds = 0; ///< of those before the last
 };
@@ -130,6 +132,8 @@ void PlanSimulation::simulate(int64_t position, std::vector<double> &free,
   run.reached = last < 0 ? microBatchesSeconds : runs[last].end;
   run.start = std::max(streamFree, run.reached);
   double alone = predictSeconds(op, cost);
+  if (usesProcessor(getCommandKind(op)))
+    busySeconds += alone * timesPerStep(position);
   run.end = run.start + alone;
   if (command.stream != 0) {
     beside.push_back(position);
@@ -382,6 +386,14 @@ Timeline PlanSimulation::run() {
     timeline.stage = stage.getInt();
   timeline.budgetBytes = budget;
   simulate();
+  double least =
+      processorSeconds(cost.getMachine(), timeline.ranks, busySeconds);
+  if (least > seconds)
+    timeline.notes.push_back(
+        "streams alone would take " + milliseconds(seconds) +
+        "; the cores that they and the node's ranks share take " +
+        milliseconds(least));
+  seconds = std::max(seconds, least);
   timeline.stepSeconds = seconds;
   addSpaces(timeline);
   addSpans(timeline);

@@ -13,6 +13,8 @@
 #include "StepLoop.h"
 #include "Types.h"
 
+#include "zero/Cost/Processor.h"
+
 #include <algorithm>
 
 using namespace llvm;
@@ -349,5 +351,10 @@ TimeParts StepPlanner::time(const StepConfig &config,
                             std::vector<StepEvent> *events) const {
   StepTimes times = StepTimer(*this, config).times();
   StepLoop loop(times, config, software, cost.getMachine(), events);
-  return loop.run();
+  TimeParts parts = loop.run();
+  double busy = parts.compute() + parts.gather + parts.reduce + parts.toHost +
+                parts.toDevice + parts.host;
+  parts.step = std::max(
+      parts.step, processorSeconds(cost.getMachine(), config.ranks, busy));
+  return parts;
 }

@@ -21,7 +21,9 @@
 #include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <chrono>
 #include <cmath>
+#include <numeric>
 #include <thread>
 #include <unistd.h>
 
@@ -149,6 +151,40 @@ static void fitMachine(Machine &machine, ArrayRef<ProbeTimes> probes) {
   machine.peakFlops["bf16"] = machine.peakFlops["f16"] = peak;
 }
 
+/// Seconds of fixed arithmetic on each of `threads` threads at once.
+static double timeThreads(unsigned threads) {
+  auto work = [] {
+    volatile float start = 1;
+    float sums[64];
+    llvm::fill(sums, start);
+    for (int i = 0; i < 5000000; ++i)
+      for (float &sum : sums)
+        sum = sum * 0.999f + 0.5f;
+    start = std::accumulate(std::begin(sums), std::end(sums), 0.0f);
+  };
+  auto begin = std::chrono::steady_clock::now();
+  std::vector<std::thread> all;
+  for (unsigned i = 0; i < threads; ++i)
+    all.emplace_back(work);
+  for (std::thread &thread : all)
+    thread.join();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+      .count();
+}
+
+/// How many cores as fast as one alone this machine has left: hardware threads
+/// of one core, and other jobs, leave less than there are.
+static double measureCores() {
+  unsigned threads = std::max(1u, std::thread::hardware_concurrency());
+  SmallVector<double> cores;
+  for (int i = 0; i < 5; ++i) {
+    double alone = timeThreads(1);
+    cores.push_back(threads * alone / timeThreads(threads));
+  }
+  llvm::sort(cores);
+  return std::clamp<double>(cores[2], 1, threads);
+}
+
 /// Sum of predicted over sum of measured time of a part of all probes.
 static void printPart(const Machine &machine, ArrayRef<ProbeTimes> probes,
                       StringRef name, Part part) {
@@ -222,6 +258,9 @@ int mlir::zero::runCalibrate(int64_t ranks, StringRef output) {
   fitMachine(machine, *probes);
   // The device is the host: its part is not another one.
   machine.hostBandwidth = machine.memoryBandwidth;
+  // So are its cores; times of more ranks than cores hold that already.
+  machine.constants["processor_cores"] =
+      std::max<double>(ranks, std::round(10 * measureCores()) / 10);
   printFit(machine, *probes);
   file.os() << printMachine(machine) << "\n";
   file.os().flush();

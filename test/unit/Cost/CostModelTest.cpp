@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "zero/Cost/CostModel.h"
+#include "zero/Cost/Processor.h"
 
 #include "gtest/gtest.h"
 
@@ -217,4 +218,24 @@ TEST(CostModel, RingBytes) {
   EXPECT_EQ(ringBytes(TaskKind::ReduceScatter, 800, 8), 700);
   EXPECT_EQ(ringBytes(TaskKind::AllReduce, 800, 8), 1400);
   EXPECT_EQ(ringBytes(TaskKind::Compute, 800, 8), 0);
+}
+
+// Where the device is the host's processor, all ranks of a node share its cores.
+TEST(CostModel, TheRanksOfANodeShareItsProcessor) {
+  Machine machine = preset("this-cpu");
+  EXPECT_EQ(machine.constant("processor_cores"), 2);
+  EXPECT_DOUBLE_EQ(processorSeconds(machine, 1, 3), 1.5);
+  EXPECT_DOUBLE_EQ(processorSeconds(machine, 4, 3), 6);
+  machine.ranksPerNode = 2; // more ranks are on more nodes
+  EXPECT_DOUBLE_EQ(processorSeconds(machine, 4, 3), 3);
+  machine.constants["processor_cores"] = 0;
+  EXPECT_EQ(processorSeconds(machine, 4, 3), 0);
+  EXPECT_EQ(processorSeconds(preset("h100"), 8, 3), 0);
+  for (TaskKind kind :
+       {TaskKind::Compute, TaskKind::AllGather, TaskKind::ReduceScatter,
+        TaskKind::AllReduce, TaskKind::CopyIn, TaskKind::CopyOut,
+        TaskKind::HostCompute})
+    EXPECT_TRUE(usesProcessor(kind));
+  EXPECT_FALSE(usesProcessor(TaskKind::DiskRead));
+  EXPECT_FALSE(usesProcessor(TaskKind::DiskWrite));
 }

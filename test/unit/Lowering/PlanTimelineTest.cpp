@@ -286,11 +286,38 @@ TEST_F(PlanTimeline, MicroBatchesRepeat) {
   EXPECT_NEAR(timeline.stepSeconds, 4 * front + spans[3].end - spans[2].start,
               1e-12);
   EXPECT_NEAR(timeline.exposedSeconds, 5 * gather, 1e-12);
+  Machine machine = slowLinks(1e8).getMachine();
+  machine.constants["processor_cores"] = 1; // for two ranks
+  EXPECT_NEAR(
+      predictTimeline(programOf(*module), CostModel(machine)).stepSeconds,
+      2 * timeline.stepSeconds, 1e-12);
   ASSERT_EQ(timeline.parameters.size(), 1u);
   EXPECT_EQ(timeline.parameters[0].gathered, "5 times");
   EXPECT_NE(timeline.notes.back().find("of the 5 micro-batches the first and "
                                        "the last are shown"),
             std::string::npos);
+}
+
+// Where devices and the host are one processor, a step takes no less than its
+// cores do for the commands of all ranks.
+TEST_F(PlanTimeline, CoresAreShared) {
+  plan::ProgramOp program = make(4, /*hsdp=*/true);
+  Machine machine = slowLinks(1e8).getMachine();
+  Timeline own = predictTimeline(program, CostModel(machine));
+  machine.constants["processor_cores"] = 2;
+  Timeline shared = predictTimeline(program, CostModel(machine));
+  double busy = 0;
+  for (CommandOpInterface command : commandsOf(program))
+    busy += predictSeconds(command, CostModel(machine));
+  EXPECT_LT(own.stepSeconds, 4 * busy);
+  EXPECT_NEAR(shared.stepSeconds, 8 * busy / 2, 1e-12);
+  EXPECT_DOUBLE_EQ(shared.memory.back().time, shared.stepSeconds);
+  EXPECT_NE(shared.notes.front().find("the cores that they and the node's ranks "
+                                      "share take"),
+            std::string::npos);
+  machine.constants["processor_cores"] = 64; // enough for all at once
+  EXPECT_EQ(predictTimeline(program, CostModel(machine)).stepSeconds,
+            own.stepSeconds);
 }
 
 // What lies outside device memory has curves of its own, and the timeline says

@@ -266,3 +266,22 @@ TEST(StepPlan, ConfigurationsThatCannotBe) {
             "grid has 3 replicas on 8 ranks; expected a divisor of the ranks");
   EXPECT_EQ(checkConfig(shape, StepConfig()), "");
 }
+
+// An update by the processor that computes is no gain: where its cores are busy,
+// a step takes what all of its channels do.
+TEST(StepPlan, WhatOneProcessorDoesTakesItsTime) {
+  Machine machine = preset("this-cpu");
+  StepConfig config;
+  config.ranks = 2;
+  config.stage = 2;
+  double without = planner("gpt2", machine).time(config).step;
+  config.offload.optimizer = {-1, false};
+  TimeParts time = planner("gpt2", machine).time(config);
+  EXPECT_NEAR(time.step,
+              time.compute() + time.gather + time.reduce + time.toHost +
+                  time.toDevice + time.host,
+              1e-9 * time.step);
+  EXPECT_GE(time.step, without);
+  machine.constants["processor_cores"] = 0;
+  EXPECT_LT(planner("gpt2", machine).time(config).step, 0.999 * time.step);
+}
