@@ -140,14 +140,14 @@ static constexpr Preset presets[] = {
   "memory": "8GiB", "host_memory": "64GiB",
   "peak_flops": {"f64": 4e10, "f32": 8e10, "bf16": 8e10, "f16": 2e10},
   "matmul_efficiency": 0.85, "matmul_half_flops": 1e6,
-  "memory_bandwidth": 1e10, "kernel_latency": 2e-6,
+  "memory_bandwidth": 4e10, "kernel_latency": 2e-6,
   "intra_node": {"latency": 1e-5, "bandwidth": 3e9},
   "inter_node": {"latency": 5e-5, "bandwidth": 1e9},
-  "host_to_device": {"latency": 2e-6, "bandwidth": 5e9},
-  "device_to_host": {"latency": 2e-6, "bandwidth": 5e9},
+  "host_to_device": {"latency": 2e-6, "bandwidth": 1.2e10},
+  "device_to_host": {"latency": 2e-6, "bandwidth": 1.2e10},
   "disk_read": {"latency": 1e-4, "bandwidth": 1e9},
   "disk_write": {"latency": 1e-4, "bandwidth": 5e8},
-  "host_bandwidth": 1e10, "host_flops": 2e10,
+  "host_bandwidth": 4e10, "host_flops": 2e10,
   "constants": {"processor_cores": 2}
 })"},
 };

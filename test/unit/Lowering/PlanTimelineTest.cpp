@@ -312,9 +312,10 @@ TEST_F(PlanTimeline, CoresAreShared) {
   EXPECT_LT(own.stepSeconds, 4 * busy);
   EXPECT_NEAR(shared.stepSeconds, 8 * busy / 2, 1e-12);
   EXPECT_DOUBLE_EQ(shared.memory.back().time, shared.stepSeconds);
-  EXPECT_NE(shared.notes.front().find("the cores that they and the node's ranks "
-                                      "share take"),
-            std::string::npos);
+  EXPECT_NE(
+      shared.notes.front().find("the cores that they and the node's ranks "
+                                "share take"),
+      std::string::npos);
   machine.constants["processor_cores"] = 64; // enough for all at once
   EXPECT_EQ(predictTimeline(program, CostModel(machine)).stepSeconds,
             own.stepSeconds);

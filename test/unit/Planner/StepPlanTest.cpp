@@ -267,8 +267,8 @@ TEST(StepPlan, ConfigurationsThatCannotBe) {
   EXPECT_EQ(checkConfig(shape, StepConfig()), "");
 }
 
-// An update by the processor that computes is no gain: where its cores are busy,
-// a step takes what all of its channels do.
+// An update by the processor that computes is no gain: where its cores are
+// busy, a step takes what all of its channels do.
 TEST(StepPlan, WhatOneProcessorDoesTakesItsTime) {
   Machine machine = preset("this-cpu");
   StepConfig config;
