@@ -15,6 +15,7 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <map>
 
@@ -187,10 +188,22 @@ Space BufferOp::getSpace() {
   return getArena().getDefiningOp<ArenaOp>().getSpace();
 }
 
+/// Sums of sizes up to this stay far from the end of 64 bits.
+static bool isSizeAllowed(MemRefType type) {
+  constexpr int64_t most = int64_t(1) << 48;
+  int64_t bytes = elementBytes(type.getElementType());
+  for (int64_t size : type.getShape())
+    if (llvm::MulOverflow(bytes, size, bytes) || bytes > most)
+      return llvm::is_contained(type.getShape(), 0);
+  return true;
+}
+
 LogicalResult BufferOp::verify() {
   MemRefType type = getBuffer().getType();
   if (!type.getLayout().isIdentity())
     return emitOpError() << "has type " << type << ", which is not contiguous";
+  if (!isSizeAllowed(type))
+    return emitOpError() << "has type " << type << " of more than 2^48 bytes";
   if (getBytes() < sizeInBytes(type))
     return emitOpError() << "has a capacity of " << getBytes()
                          << " bytes, but its type needs " << sizeInBytes(type);

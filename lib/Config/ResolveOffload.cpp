@@ -147,8 +147,11 @@ void ConfigReader::resolveOldOffload(StringRef path, StringRef kind) {
   if (!boolean(path))
     return;
   std::string rule = ruleFor(settings.offload, kind);
+  std::string section = (kind == "optimizer" ? kOptimizer : kParam).str();
   if (!*boolean(path))
     say(path, Verdict::NoEffect, "asks for nothing");
+  else if (rule.empty() && value(member(section, "device")))
+    say(path, Verdict::NoEffect, "the section says that nothing goes");
   else if (!rule.empty() && flagFor(flags.offload, kind).empty())
     say(path, Verdict::NoEffect, "the section says it: --offload " + rule);
   else

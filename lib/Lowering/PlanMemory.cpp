@@ -63,7 +63,11 @@ static std::string nameOf(PlanLifetime life, const PlanOrder &order) {
   }
   if (life.buffer.getKind() == plan::Kind::Constant)
     return kind;
-  return kind + " of " + getCommandLabel(order.getCommands()[life.first].op);
+  std::string label = getCommandLabel(order.getCommands()[life.first].op);
+  StringRef moved = label;
+  if (!moved.consume_front("copy "))
+    return kind + " of " + label;
+  return (moved.starts_with(kind) ? "" : kind + " ") + moved.str() + ", copied";
 }
 
 /// What makes a step of this stage smaller.

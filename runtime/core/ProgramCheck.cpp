@@ -322,6 +322,22 @@ void Checker::checkCopySpaces(const Command &command) {
         ", which is on disk; what is written there are whole buffers");
 }
 
+/// Elements of the smallest tensor that a launch writes; of the largest that it
+/// uses where it does not say.
+static int64_t leastWritten(const Command &command) {
+  int64_t least = INT64_MAX, most = 0;
+  for (const Operand &operand : command.operands) {
+    int64_t elements = 1; // checked not to overflow with the view
+    for (int64_t size : operand.view.sizes)
+      elements *= size;
+    most = std::max(most, elements);
+    if (std::find(command.writes.begin(), command.writes.end(),
+                  &operand - command.operands.data()) != command.writes.end())
+      least = std::min(least, elements);
+  }
+  return command.writes.empty() ? most : least;
+}
+
 /// Each processor computes in its own memory.
 void Checker::checkSpaces(const Command &command) {
   bool launch = command.op == fb::Op_Launch;
@@ -330,6 +346,9 @@ void Checker::checkSpaces(const Command &command) {
   if (command.split && (!launch || command.split < 0))
     bad("runs in ", command.split,
         " parts; only kernels are cut, into 0 or more");
+  if (command.split > leastWritten(command))
+    bad("runs in ", command.split, " parts, but writes ", leastWritten(command),
+        " elements");
   if (command.op == fb::Op_Copy)
     return checkCopySpaces(command);
   for (const Operand &operand : command.operands) {

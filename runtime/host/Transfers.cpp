@@ -18,6 +18,8 @@
 #include <algorithm>
 #include <fstream>
 #include <limits>
+#include <optional>
+#include <string_view>
 #include <sys/resource.h>
 
 using namespace zrt;
@@ -70,19 +72,43 @@ const std::string &zrt::host::tensorName(const Program &program,
   return program.buffers[buffer].name;
 }
 
-/// Memory that this process may still take: what the system has, or the limit
-/// of its control group.
+/// A number that a file begins with, or that stands behind `key` in it.
+static std::optional<uint64_t> numberIn(const std::string &path,
+                                        std::string_view key = "") {
+  std::ifstream file(path);
+  uint64_t number = 0;
+  if (key.empty())
+    return file >> number ? std::optional(number) : std::nullopt;
+  for (std::string word; file >> word;)
+    if (word == key && file >> number)
+      return number;
+  return std::nullopt;
+}
+
+/// What the limit of this process's control group leaves: pages of files go
+/// when memory is short. Nothing where there is no limit.
+static std::optional<uint64_t> leftOfGroup() {
+  std::ifstream groups("/proc/self/cgroup");
+  std::string line, folder = "/sys/fs/cgroup";
+  while (std::getline(groups, line))
+    if (line.compare(0, 3, "0::") == 0)
+      folder += line.substr(3);
+  std::optional<uint64_t> limit = numberIn(folder + "/memory.max");
+  if (!limit) // "max" is no number
+    return std::nullopt;
+  uint64_t used = numberIn(folder + "/memory.current").value_or(0);
+  uint64_t files = numberIn(folder + "/memory.stat", "file").value_or(0);
+  used -= std::min(used, files);
+  return *limit - std::min(*limit, used);
+}
+
+/// Memory that this process may still take: what the system has, or what the
+/// limit of its control group leaves.
 static uint64_t availableMemory() {
-  uint64_t available = std::numeric_limits<uint64_t>::max(), kilobytes = 0;
-  std::ifstream info("/proc/meminfo");
-  for (std::string key; info >> key;)
-    if (key == "MemAvailable:" && info >> kilobytes)
-      available = kilobytes * 1024;
-  uint64_t limit = 0;
-  std::ifstream group("/sys/fs/cgroup/memory.max"); // "max" is no number
-  if (group >> limit)
-    available = std::min(available, limit);
-  return available;
+  constexpr uint64_t most = std::numeric_limits<uint64_t>::max();
+  std::optional<uint64_t> kilobytes = numberIn("/proc/meminfo", "MemAvailable:");
+  return std::min(kilobytes ? *kilobytes * 1024 : most,
+                  leftOfGroup().value_or(most));
 }
 
 void zrt::host::checkSpaces(const Program &program, const char *offloadPath) {
@@ -112,6 +138,8 @@ void zrt::host::checkSpaces(const Program &program, const char *offloadPath) {
                      ? std::numeric_limits<uint64_t>::max()
                      : disk * program.ranks;
   checkDiskRoom(offloadPath, all,
-                "the disk spaces of " + std::to_string(program.ranks) +
-                    " ranks");
+                program.ranks == 1 ? "the disk space of the rank"
+                                   : "the disk spaces of " +
+                                         std::to_string(program.ranks) +
+                                         " ranks");
 }

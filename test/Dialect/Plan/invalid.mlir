@@ -92,6 +92,14 @@ plan.program @p ranks(1) {
 
 plan.program @p ranks(1) {
   %dev = plan.arena device bytes(64)
+  // expected-error @+1 {{has type 'memref<4611686018427387904x8xf32>' of more than 2^48 bytes}}
+  %0 = plan.buffer %dev activation : memref<4611686018427387904x8xf32>
+}
+
+// -----
+
+plan.program @p ranks(1) {
+  %dev = plan.arena device bytes(64)
   // expected-error @+1 {{has a capacity of 4 bytes, but its type needs 16}}
   %0 = plan.buffer %dev[0] activation capacity(4) : memref<4xf32>
 }

@@ -61,6 +61,9 @@ TEST(Offload, KeysAreRules) {
       {"'stage': 3, 'cpu_offload': true, 'offload_optimizer': {'device': "
        "'nvme', 'nvme_path': '/x'}",
        "optimizer=disk"},
+      {"'stage': 3, 'cpu_offload': true, 'offload_optimizer': {'device': "
+       "'none'}",
+       ""},
   };
   for (const auto &[keys, expected] : cases) {
     ConfigResult result = read(zero(keys));

@@ -94,8 +94,8 @@ TEST_F(OffloadPlan, MissingHostMemoryIsNamed) {
   ASSERT_TRUE(module);
   EXPECT_EQ(describeMissingMemory(program(), 5000, plan::Space::Host),
             "needs 8192 bytes of host memory on each rank, 3192 more than the "
-            "budget of 5000; largest at the peak: state of copy v.m (4096 "
-            "bytes), parameter of copy v (4096 bytes); what would help: a "
+            "budget of 5000; largest at the peak: state v.m, copied (4096 "
+            "bytes), parameter v, copied (4096 bytes); what would help: a "
             "higher ZeRO stage, more ranks at stage 1 to 3, state on disk");
 }
 

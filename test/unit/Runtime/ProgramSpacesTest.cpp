@@ -86,6 +86,11 @@ TEST(ProgramSpaces, EachProcessorHasItsMemory) {
             }),
             "command 2 (launch double4): runs in -1 parts; only kernels are "
             "cut, into 0 or more");
+  EXPECT_EQ(errorAfter([](PlanBuilder &plan) {
+              plan.program.commands[2]->split = INT64_MAX;
+            }),
+            "command 2 (launch double4): runs in 9223372036854775807 parts, "
+            "but writes 4 elements");
 }
 
 TEST(ProgramSpaces, ADiskIsOnlyCopied) {
