@@ -71,6 +71,11 @@ mlir::zero::chooseOffload(const StepPlanner &planner, const StepConfig &asked,
         if (coarse) // as the search does
           config.keepLayers = layersToKeep(planner, config, space.memoryBytes);
         double seconds = planner.time(config).step;
+        bool nothing = states == 0 && params == 0 && saved == 0; // the first
+        if (nothing && planner.isOnProcessor())
+          return config.offload;
+        if (!nothing) // where all fits, it has to be worth it
+          seconds *= 1 + kWorthOffloading;
         if (best && seconds >= bestSeconds)
           continue;
         best = config.offload;

@@ -19,6 +19,10 @@
 using namespace mlir;
 using namespace mlir::zero;
 
+bool mlir::zero::mayOffloadForSpeed(const CostModel &cost) {
+  return cost.getMachine().constant("processor_cores") <= 0;
+}
+
 //===----------------------------------------------------------------------===//
 // Loads
 //===----------------------------------------------------------------------===//
@@ -111,6 +115,16 @@ OffloadChoices::OffloadChoices(std::vector<OffloadGroup> list, double compute,
   addKinds({OffloadKind::Activations});
   addKinds({OffloadKind::Optimizer, OffloadKind::Gradients,
             OffloadKind::Parameters});
+}
+
+bool OffloadChoices::isWhole(size_t number) const {
+  const std::vector<bool> &selection = selections[number];
+  for (size_t group = 1; group < groups.size(); ++group)
+    for (size_t other = 0; other != group; ++other)
+      if (groups[group].kind == groups[other].kind &&
+          selection[group] != selection[other])
+        return false;
+  return true;
 }
 
 std::optional<OffloadLevel>

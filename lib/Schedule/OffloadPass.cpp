@@ -100,7 +100,7 @@ LogicalResult ChooseOffloadPass::choose(const OffloadChoices &choices,
   if (failed(without))
     return failure();
   std::optional<OffloadLevel> best;
-  double bestSeconds = 0;
+  double bestSeconds = 0, bestCost = 0;
   int64_t missing = std::numeric_limits<int64_t>::max();
   for (size_t number = 0; number != choices.size(); ++number) {
     std::optional<OffloadLevel> level =
@@ -111,10 +111,19 @@ LogicalResult ChooseOffloadPass::choose(const OffloadChoices &choices,
     if (failed(trial))
       return failure();
     missing = std::min(missing, trial->missingBytes);
-    if (!trial->fits || (best && trial->seconds >= bestSeconds))
+    // Where all fits, offload has to be worth it; of equals, the least.
+    bool nothing = level->deviceBytes == 0;
+    double seconds =
+        trial->seconds * (nothing ? 1 : 1 + kLeastOffloadGain);
+    if (!trial->fits ||
+        (best && std::tie(bestCost, best->deviceBytes) <=
+                     std::tie(seconds, level->deviceBytes)))
       continue;
     best = std::move(level);
     bestSeconds = trial->seconds;
+    bestCost = seconds;
+    if (nothing && !mayOffloadForSpeed(cost))
+      break;
   }
   ModuleOp module = getOperation();
   if (!best)

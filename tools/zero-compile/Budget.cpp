@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Which plans are tried does not depend on the budget but for where the trials
-// begin: a larger budget tries all that a smaller one does, so more memory
-// never means a slower plan.
+// A larger budget tries all plans that a smaller one does, so more memory never
+// means a slower plan. What is left out is what is too large, or what no plan
+// that was tried can be slower than.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,6 +16,7 @@
 
 #include "dialects/Plan/Plan.h"
 #include "dialects/Zero/Zero.h"
+#include "zero/Cost/Processor.h"
 #include "zero/Lowering/Plan.h"
 #include "zero/Lowering/PlanTimeline.h"
 #include "zero/Pipelines.h"
@@ -27,7 +28,7 @@
 #include "mlir/Pass/PassManager.h"
 
 #include <limits>
-#include <map>
+#include <tuple>
 
 using namespace mlir;
 using namespace zero_tools;
@@ -99,9 +100,11 @@ scheduleOnly(const zero::ZeroOptions &options) {
   return result;
 }
 
-/// From a step to an allocated program, in place. `options.offload` are rules.
-static LogicalResult runPhases(ModuleOp module, const CompileOptions &options,
-                               const Budgets &budgets) {
+/// From a step to one that is partitioned and scheduled, in place.
+/// `options.offload` are rules.
+static LogicalResult runZeroPhases(ModuleOp module,
+                                   const CompileOptions &options,
+                                   const Budgets &budgets) {
   FailureOr<zero::ZeroOptions> zeroPasses =
       zeroOptions(module, options, budgets);
   if (failed(zeroPasses))
@@ -120,6 +123,15 @@ static LogicalResult runPhases(ModuleOp module, const CompileOptions &options,
     // Somebody else's partition, or one that was edited: checked as ours is.
     passes.addPass(zero::createZeroVerifyPass());
   }
+  return passes.run(module);
+}
+
+/// From a step to an allocated program, in place.
+static LogicalResult runPhases(ModuleOp module, const CompileOptions &options,
+                               const Budgets &budgets) {
+  if (failed(runZeroPhases(module, options, budgets)))
+    return failure();
+  PassManager passes(module.getContext());
   zero::buildPlanPipeline(passes);
   return passes.run(module);
 }
@@ -155,18 +167,22 @@ static double plannedSeconds(ModuleOp module, const zero::CostModel &cost) {
 }
 
 /// Seconds that no schedule of a planned module's step is faster than: what the
-/// device computes, what the host does, or what goes out of device memory.
-/// (Gathers and what comes in for them may be dropped by another schedule.)
+/// device or the host computes, both where these are one. (Copies may be
+/// dropped or put together by another schedule.)
 static double leastSeconds(ModuleOp module, const zero::CostModel &cost) {
-  std::map<zero::TaskKind, double> busy;
-  for (auto program : module.getOps<plan::ProgramOp>())
-    for (const auto &span : zero::predictTimeline(program, cost).spans)
-      if (span.rank == 0)
-        busy[span.kind] += span.end - span.start;
-  return std::max({busy[zero::TaskKind::Compute],
-                   busy[zero::TaskKind::HostCompute],
-                   busy[zero::TaskKind::CopyOut],
-                   busy[zero::TaskKind::DiskWrite]});
+  double device = 0, host = 0;
+  int64_t ranks = 1;
+  for (auto program : module.getOps<plan::ProgramOp>()) {
+    zero::Timeline timeline = zero::predictTimeline(program, cost);
+    ranks = timeline.ranks;
+    for (const auto &span : timeline.spans)
+      if (span.rank == 0 && span.kind == zero::TaskKind::Compute)
+        device += span.end - span.start;
+      else if (span.rank == 0 && span.kind == zero::TaskKind::HostCompute)
+        host += span.end - span.start;
+  }
+  return std::max({device, host, zero::processorSeconds(
+                                     cost.getMachine(), ranks, device + host)});
 }
 
 //===----------------------------------------------------------------------===//
@@ -181,13 +197,18 @@ public:
       : budgets(budgets), cost(cost) {}
 
   void tryAll(ModuleOp module, const CompileOptions &options);
+  void tryParts(ModuleOp module, const CompileOptions &options);
   void tryOffload(ModuleOp module, const CompileOptions &options,
                   const zero::OffloadChoices &choices, bool coarse);
   FailureOr<OwningOpRef<ModuleOp>> take(ModuleOp module,
                                         const CompileOptions &options);
 
+  bool fits() const { return bool(best); }
+  bool offloads() const { return bestElsewhere > 0; }
+
 private:
   void note(OwningOpRef<ModuleOp> planned);
+  bool isTooSlow(ModuleOp planned) const;
   int64_t missing(ModuleOp planned) const;
   void tryLevel(ModuleOp module, const CompileOptions &options,
                 const zero::OffloadChoices &choices, size_t number);
@@ -195,12 +216,16 @@ private:
   Budgets budgets;
   const zero::CostModel &cost;
   OwningOpRef<ModuleOp> best, smallest;
-  double bestSeconds = 0;
+  double bestSeconds = 0; ///< by which plans are compared: times `handicap`
+  int64_t bestElsewhere = 0;
+  /// Of the plans that are made: bytes that live outside of device memory, and
+  /// what their seconds are multiplied by.
+  int64_t elsewhere = 0;
+  double handicap = 1;
   int64_t least = std::numeric_limits<int64_t>::max();
   /// Of the plans since it was set to the largest number.
   int64_t leastHost = 0;
   double secondsWithout = 0; ///< without offload, and without a limit
-  bool several = false;      ///< choices of offload are tried
   /// Of the choices that may be made, the one that frees the most.
   std::vector<zero::OffloadRule> leanest;
   int64_t mostFreed = 0;
@@ -221,9 +246,11 @@ void BudgetSearch::note(OwningOpRef<ModuleOp> planned) {
   leastHost = std::min(leastHost, arenaBytes(*planned, plan::Space::Host));
   int64_t over = missing(*planned);
   if (over == 0) {
-    double seconds = plannedSeconds(*planned, cost);
-    if (!best || seconds < bestSeconds) {
+    double seconds = handicap * plannedSeconds(*planned, cost);
+    if (!best || std::tie(seconds, elsewhere) <
+                     std::tie(bestSeconds, bestElsewhere)) {
       bestSeconds = seconds;
+      bestElsewhere = elsewhere;
       best = std::move(planned);
     }
   } else if (over < least) {
@@ -232,29 +259,35 @@ void BudgetSearch::note(OwningOpRef<ModuleOp> planned) {
   }
 }
 
-/// Seconds of a module's step as its schedule has them.
-static double scheduledSeconds(ModuleOp module) {
-  auto seconds = module->getAttrOfType<FloatAttr>(zero::kPlannedSecondsAttr);
-  return seconds ? seconds.getValueAsDouble() : 0;
+/// Whether no schedule of what `planned` is of is faster than the best plan.
+bool BudgetSearch::isTooSlow(ModuleOp planned) const {
+  if (!best)
+    return false;
+  double least = handicap * leastSeconds(planned, cost);
+  return std::tie(least, elsewhere) >= std::tie(bestSeconds, bestElsewhere);
+}
+
+/// More than any step needs.
+static constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 2;
+
+/// The most that a schedule may be estimated at to be tried for `budget`: an
+/// estimate may be above the arena's size as well as below it.
+static int64_t withSlack(int64_t budget) {
+  constexpr int64_t slack = 64 << 10;
+  return budget < 0 ? budget
+                    : std::min(budget, kMost) + std::max(budget / 8, slack);
 }
 
 /// All schedules of one module: from the fastest that the scheduler estimates
-/// not far above the budget (an estimate may be above the arena's size as well
-/// as below it) to the one of least memory. Where the host's arena is larger
-/// than was estimated, less is asked for.
+/// not far above the budget to the one of least memory: each is the fastest of
+/// less memory than the one before. Where the host's arena is larger than was
+/// estimated, less is asked for.
 void BudgetSearch::tryAll(ModuleOp module, const CompileOptions &options) {
-  constexpr int64_t slack = 64 << 10;
-  constexpr int64_t most = std::numeric_limits<int64_t>::max() / 2;
   constexpr int hostTrials = 4;
   Budgets asked = budgets;
-  if (asked.device >= 0)
-    asked.device =
-        std::min(asked.device, most) + std::max(asked.device / 8, slack);
+  asked.device = withSlack(budgets.device);
   int hostTrial = 0;
   bool any = false;
-  // With many modules to try, of each only those about as fast as its first
-  // that fits.
-  double patience = std::numeric_limits<double>::infinity();
   while (asked.device != 0) {
     OwningOpRef<ModuleOp> planned = attempt(module, options, asked, !first);
     if (!planned && any)
@@ -274,11 +307,7 @@ void BudgetSearch::tryAll(ModuleOp module, const CompileOptions &options) {
                            ? 0
                            : arenaBytes(*planned, plan::Space::Host) -
                                  budgets.host;
-    bool tooSlow = (best && leastSeconds(*planned, cost) >= bestSeconds) ||
-                   scheduledSeconds(*planned) > patience;
-    bool fits = missing(*planned) == 0;
-    if (fits && several)
-      patience = std::min(patience, 1.02 * scheduledSeconds(*planned));
+    bool tooSlow = isTooSlow(*planned);
     if (!tooSlow)
       note(std::move(planned));
     // A module that is scheduled already stays as it is.
@@ -292,6 +321,34 @@ void BudgetSearch::tryAll(ModuleOp module, const CompileOptions &options) {
     if (asked.device < 0)
       return;
     asked.device = std::min(asked.device, peak.getInt()) - 1;
+  }
+}
+
+/// Some schedules of one module, for fixed parts of the memory that its fastest
+/// takes, whatever the budget is.
+void BudgetSearch::tryParts(ModuleOp module, const CompileOptions &options) {
+  constexpr int64_t parts = 16;
+  OwningOpRef<ModuleOp> fastest(module.clone());
+  ScopedDiagnosticHandler swallow(module.getContext(),
+                                  [](Diagnostic &) { return success(); });
+  if (failed(runZeroPhases(*fastest, options, {kMost, budgets.host})))
+    return;
+  auto peak = (*fastest)->getAttrOfType<IntegerAttr>(zero::kPlannedPeakAttr);
+  if (!peak) // scheduled already: it stays as it is
+    return tryAll(module, options);
+  int64_t before = -1;
+  for (int64_t part = parts; part > 0; --part) {
+    int64_t asked = (peak.getInt() + parts - 1) / parts * part;
+    if (asked > withSlack(budgets.device) || (before >= 0 && before <= asked))
+      continue;
+    OwningOpRef<ModuleOp> planned =
+        attempt(module, options, {asked, budgets.host}, /*quiet=*/true);
+    if (!planned || isTooSlow(*planned))
+      return;
+    before = (*planned)
+                 ->getAttrOfType<IntegerAttr>(zero::kPlannedPeakAttr)
+                 .getInt();
+    note(std::move(planned));
   }
 }
 
@@ -370,13 +427,20 @@ void BudgetSearch::tryLevel(ModuleOp module, const CompileOptions &options,
       mostFreed = level->deviceBytes;
       leanest = level->rules;
     }
-    double before = bestSeconds;
-    bool had = bool(best);
+    // Where all fits, it has to be worth it.
+    elsewhere = level->deviceBytes;
+    handicap = elsewhere > 0 ? 1 + zero::kLeastOffloadGain : 1;
+    ModuleOp before = best.get();
     leastHost = std::numeric_limits<int64_t>::max();
-    tryAll(module, withRules(options, level->rules));
-    if (best && (!had || bestSeconds < before))
+    CompileOptions asked = withRules(options, level->rules);
+    if (choices.isWhole(number))
+      tryAll(module, asked);
+    else
+      tryParts(module, asked);
+    if (best.get() != before)
       zero::noteOffload(*best, *level,
-                        zero::explainOffload(choices, *level, bestSeconds,
+                        zero::explainOffload(choices, *level,
+                                             bestSeconds / handicap,
                                              secondsWithout));
     bool tooLarge = leastHost != std::numeric_limits<int64_t>::max() &&
                     budgets.host >= 0 && leastHost > budgets.host;
@@ -387,17 +451,22 @@ void BudgetSearch::tryLevel(ModuleOp module, const CompileOptions &options,
   }
 }
 
-/// Nothing, more and more, everything; then whole kinds. `coarse`: a third of
-/// these.
+/// Nothing; whole kinds, since these are often the fastest and what follows can
+/// then be left at once; parts. `coarse`: a third of the parts.
 void BudgetSearch::tryOffload(ModuleOp module, const CompileOptions &options,
                               const zero::OffloadChoices &choices,
                               bool coarse) {
-  several = true;
   if (secondsWithout == 0)
     if (auto planned = attempt(module, withRules(options), {}, /*quiet=*/true))
       secondsWithout = plannedSeconds(*planned, cost);
-  for (size_t number = 0; number < choices.size(); number += coarse ? 3 : 1)
-    tryLevel(module, options, choices, number);
+  tryLevel(module, options, choices, 0);
+  if (fits() && !coarse && !zero::mayOffloadForSpeed(cost))
+    return;
+  for (bool whole : {true, false})
+    for (size_t number = 1; number < choices.size(); ++number)
+      if (choices.isWhole(number) == whole &&
+          (whole || !coarse || number % 3 == 0))
+        tryLevel(module, options, choices, number);
 }
 
 //===----------------------------------------------------------------------===//
@@ -444,8 +513,8 @@ makeVariants(ModuleOp module, const CompileOptions &options,
   SmallVector<const zero::RematLevel *> levels = {&all->perLayer};
   if (options.remat == "selective")
     levels = {&all->levels[all->selective]};
-  else if (options.remat == "auto") // times the levels of offload: fewer
-    levels = levelsToTry(*all, isAuto(options) ? 4 : 8);
+  else if (options.remat == "auto")
+    levels = levelsToTry(*all, 8);
   if (budgets.device < 0)
     levels.truncate(1);
   for (const zero::RematLevel *level : levels) {
@@ -487,6 +556,9 @@ zero_tools::planWithin(ModuleOp module, const CompileOptions &asked,
       return failure();
     search.tryOffload(*variant, options, *choices,
                       /*coarse=*/&variant != &variants->front());
+    if (search.fits() && &variant == &variants->front() &&
+        !search.offloads() && !zero::mayOffloadForSpeed(cost))
+      break;
   }
   return search.take(*variants->back(), options);
 }

@@ -173,6 +173,11 @@ public:
   int64_t capacity() const {
     return cost.getMachine().memoryBytes - cost.getMachine().reservedBytes;
   }
+
+  /// Whether the device is the host's processor.
+  bool isOnProcessor() const {
+    return cost.getMachine().constant("processor_cores") > 0;
+  }
   /// Bytes of a layer's whole parameters in compute precision, and of the
   /// activations that backward reads of it.
   int64_t layerBytes(const StepConfig &config) const;

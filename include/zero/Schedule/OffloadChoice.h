@@ -24,6 +24,14 @@ namespace mlir::zero {
 constexpr StringLiteral kOffloadRulesAttr = "zero.offload_rules";
 constexpr StringLiteral kOffloadChoiceAttr = "zero.offload_choice";
 
+/// By what part a step has to be faster for anything to be offloaded where all
+/// fits without.
+constexpr double kLeastOffloadGain = 0.02;
+
+/// Whether that may be: not where the host's processor is the device, which
+/// gains nothing from handing itself work.
+bool mayOffloadForSpeed(const CostModel &cost);
+
 /// Seconds that each channel of a step is busy.
 struct OffloadLoad {
   double compute = 0, toHost = 0, toDevice = 0, host = 0;
@@ -75,6 +83,9 @@ public:
   /// it does not fit and there is no disk.
   std::optional<OffloadLevel> level(size_t number, int64_t hostBytes,
                                     bool disk) const;
+
+  /// Whether selection `number` is what a rule for each of some kinds says.
+  bool isWhole(size_t number) const;
 
   const std::vector<OffloadGroup> &getGroups() const { return groups; }
 
