@@ -113,6 +113,7 @@ OffloadChoices::OffloadChoices(std::vector<OffloadGroup> list, double compute,
   addKinds({OffloadKind::Gradients});
   addKinds({OffloadKind::Parameters});
   addKinds({OffloadKind::Activations});
+  addKinds({OffloadKind::Optimizer, OffloadKind::Parameters});
   addKinds({OffloadKind::Optimizer, OffloadKind::Gradients,
             OffloadKind::Parameters});
 }

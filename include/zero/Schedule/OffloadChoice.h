@@ -75,7 +75,7 @@ public:
   /// Choices by what they free, the least first: nothing, then always the group
   /// that adds the fewest seconds to the step for its bytes, in parts of all
   /// that there is; then what rules for whole kinds say: each kind alone, and
-  /// all state.
+  /// all state with and without the gradients.
   size_t size() const { return selections.size(); }
 
   /// Selection `number` with at most `hostBytes` in host memory (negative: no
