@@ -413,7 +413,12 @@ LogicalResult StepLowering::lowerAssign(AssignOp op) {
                             << ", whose old value is read later in the step";
   plan::Space from =
       isFill ? target->space : placeOf(op.getValue()).storage->space;
-  if (from != target->space || from == plan::Space::Disk)
+  if (from == plan::Space::Disk && from == target->space)
+    return op.emitOpError()
+           << "gives " << op.getSymbolAttr()
+           << " a value that went to disk before the old one is read for the "
+              "last time; its zero.transfer belongs behind that read";
+  if (from != target->space)
     return op.emitOpError()
            << "stores a value in " << plan::stringifySpace(from)
            << " memory in " << op.getSymbolAttr() << ", which is in "

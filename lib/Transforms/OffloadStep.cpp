@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "OffloadStep.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::zero;
@@ -20,14 +21,17 @@ using namespace mlir::zero;
 //===----------------------------------------------------------------------===//
 
 /// Whether `op` may be remade on the host as part of an update of tensors of
-/// shape `shape`: elementwise ops, and constants.
+/// shape `shape`: elementwise ops, constants, and what takes a scalar out of its
+/// tensor.
 static bool belongsToUpdate(Operation *op, ArrayRef<int64_t> shape,
                             SymbolTable &symbols) {
   if (!isMemoryEffectFree(op) || getSummedAccumulator(op, symbols))
     return false;
   if (op->getNumOperands() == 0)
     return op->getNumResults() == 1 && op->getNumRegions() == 0;
-  return isa<OptimizerUpdate>(op) || isElementwiseOn(op, shape);
+  auto extract = dyn_cast<tensor::ExtractOp>(op);
+  return isa<OptimizerUpdate>(op) || isElementwiseOn(op, shape) ||
+         (extract && extract.getIndices().empty());
 }
 
 /// The bucket of reductions that `value`, a gradient or a sum of gradients over
@@ -146,6 +150,53 @@ static LogicalResult checkInput(ModuleOp module) {
   return success();
 }
 
+/// All reads of a symbol become one, which stands before its assignment.
+static LogicalResult collectReads(OffloadStep &step) {
+  llvm::DenseSet<Attribute> assigned;
+  for (Operation &op : llvm::make_early_inc_range(*step.body)) {
+    if (auto assign = dyn_cast<AssignOp>(op))
+      assigned.insert(assign.getSymbolAttr().getAttr());
+    auto read = dyn_cast<ReadOp>(op);
+    if (!read)
+      continue;
+    StringAttr name = read.getSymbolAttr().getAttr();
+    if (assigned.contains(name))
+      return read.emitOpError() << "reads " << read.getSymbolAttr()
+                                << " after it is assigned; zero-offload takes "
+                                   "steps that read first";
+    auto [entry, isNew] = step.reads.insert({name, read});
+    if (isNew)
+      continue;
+    read.replaceAllUsesWith(entry->second.getValue());
+    read.erase();
+  }
+  return success();
+}
+
+/// Fails where state is read or assigned elsewhere than in the one block of a
+/// function.
+static LogicalResult checkStep(FunctionOpInterface func) {
+  WalkResult nested = func.walk([&](Operation *op) {
+    bool inside = !func.getFunctionBody().hasOneBlock() ||
+                  op->getBlock() != &func.getFunctionBody().front();
+    return isa<ReadOp, AssignOp>(op) && inside ? WalkResult::interrupt()
+                                               : WalkResult::advance();
+  });
+  if (nested.wasInterrupted())
+    return func.emitOpError("uses state in regions or several blocks; "
+                            "zero-offload takes step functions of one block");
+  return success();
+}
+
+static LogicalResult checkUpdate(const LocalUpdate &update) {
+  for (Value input : update.inputs)
+    if (!isa<RankedTensorType, ShardedType>(input.getType()))
+      return update.assigns.front()->emitOpError()
+             << "is computed from a value of type " << input.getType()
+             << "; zero-offload takes updates of tensors";
+  return success();
+}
+
 LogicalResult zero::analyzeOffload(OffloadModule &info) {
   if (failed(checkInput(info.module)))
     return failure();
@@ -155,14 +206,19 @@ LogicalResult zero::analyzeOffload(OffloadModule &info) {
                      "has no shard.grid; run zero-annotate first");
   info.grid = FlatSymbolRefAttr::get(*grids.begin());
   for (auto func : info.module.getOps<FunctionOpInterface>()) {
+    if (failed(checkStep(func)))
+      return failure();
     if (!func.getFunctionBody().hasOneBlock())
       continue;
     OffloadStep step;
     step.func = func;
     step.body = &func.getFunctionBody().front();
-    for (auto read : step.body->getOps<ReadOp>())
-      step.reads.insert({read.getSymbolAttr().getAttr(), read});
+    if (failed(collectReads(step)))
+      return failure();
     collectUpdates(step, info.symbols);
+    for (const LocalUpdate &update : step.updates)
+      if (failed(checkUpdate(update)))
+        return failure();
     collectSums(step, info.symbols);
     info.steps.push_back(std::move(step));
   }

@@ -93,7 +93,7 @@ static LogicalResult checkOp(Operation *op, SymbolTable &symbols) {
 LogicalResult zero::verifyMemory(FunctionOpInterface func,
                                  SymbolTable &symbols) {
   bool anyFailed = false;
-  func->walk([&](Operation *op) {
+  func->walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (op == func)
       return WalkResult::advance();
     anyFailed |= failed(checkOp(op, symbols));

@@ -168,3 +168,19 @@ module {
     return
   }
 }
+
+// -----
+
+module attributes {zero.stage = 0 : i64} {
+  shard.grid @dp(shape = 2)
+  zero.param @w : !zero.sharded<4xf32, @dp, axes = [], dim = 0, mem = disk>
+  func.func @step(%x: tensor<4xf32> {zero.input = "x"}) {
+    %h = zero.transfer %x from device to host : (tensor<4xf32>) -> tensor<4xf32>
+    %d = zero.transfer %h from host to disk : (tensor<4xf32>) -> tensor<4xf32>
+    %w = zero.read @w : !zero.sharded<4xf32, @dp, axes = [], dim = 0, mem = disk>
+    %u = zero.transfer %w from disk to host : (!zero.sharded<4xf32, @dp, axes = [], dim = 0, mem = disk>) -> !zero.sharded<4xf32, @dp, axes = [], dim = 0, mem = host>
+    // expected-error @below {{gives @w a value that went to disk before the old one is read for the last time; its zero.transfer belongs behind that read}}
+    zero.assign @w, %d : tensor<4xf32>
+    return
+  }
+}
