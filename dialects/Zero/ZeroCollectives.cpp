@@ -194,9 +194,9 @@ template <typename OpTy>
 static LogicalResult verifyTransfer(OpTy op, TypeRange types) {
   Memory from = op.getFrom(), to = op.getTo();
   if (from == to || (from != Memory::Host && to != Memory::Host))
-    return op.emitOpError() << "moves from " << stringifyMemory(from) << " to "
-                            << stringifyMemory(to)
-                            << "; one side, and only one, must be host";
+    return op.emitOpError()
+           << "moves from " << stringifyMemory(from) << " to "
+           << stringifyMemory(to) << "; one side, and only one, must be host";
   if (op.getInputs().empty() || op.getInputs().size() != types.size())
     return op.emitOpError() << "expects at least one tensor and as many "
                             << "results, got " << op.getInputs().size()

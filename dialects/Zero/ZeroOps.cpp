@@ -121,8 +121,9 @@ LogicalResult StateOp::verify() {
   if (getAccumulator() && !getZeros())
     return emitOpError("is an accumulator; expects zeros to start from");
   if (!getParam() && isa<ShardedType>(getType()))
-    return emitOpError() << "is a state of no parameter, which every rank holds "
-                         << "whole; expects a tensor type, got " << getType();
+    return emitOpError()
+           << "is a state of no parameter, which every rank holds "
+           << "whole; expects a tensor type, got " << getType();
   return success();
 }
 

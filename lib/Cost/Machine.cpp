@@ -40,7 +40,8 @@ static constexpr MachineConstant constants[] = {
     {"overlap_slowdown", 0,
      "compute time lost per second of a collective beside it"},
     {"host_overlap_slowdown", 0,
-     "compute time lost per second of a copy, or of compute on the host, beside "
+     "compute time lost per second of a copy, or of compute on the host, "
+     "beside "
      "it"},
     {"network_line_rate", 0,
      "bytes per second of a rank's part of the adapters that inter_node "

@@ -88,11 +88,11 @@ static std::string explainOffload(const StepPlanner &planner,
   none.offload = {};
   double without = planner.time(none).step;
   const TimeParts &time = estimate.time;
-  int64_t saved =
-      planner.memory(none).total() - estimate.memory.total();
+  int64_t saved = planner.memory(none).total() - estimate.memory.total();
   double percent = 100 * (time.step / without - 1);
-  std::string cost =
-      percent < 0.05 ? "nothing" : formatv("{0:f1} % of the step", percent).str();
+  std::string cost = percent < 0.05
+                         ? "nothing"
+                         : formatv("{0:f1} % of the step", percent).str();
   std::string text =
       formatv("Offloading {0} saves {1}, costs {2}: {3} of host memory, copies "
               "stall it for {4}; links are busy for {5} down and {6} up, the "

@@ -47,9 +47,10 @@ static bool fitHost(const StepPlanner &planner, StepConfig &config,
   return false;
 }
 
-std::optional<StepOffload>
-mlir::zero::chooseOffload(const StepPlanner &planner, const StepConfig &asked,
-                          const SearchSpace &space, bool coarse) {
+std::optional<StepOffload> mlir::zero::chooseOffload(const StepPlanner &planner,
+                                                     const StepConfig &asked,
+                                                     const SearchSpace &space,
+                                                     bool coarse) {
   int64_t layers = planner.getShape().layers;
   std::optional<StepOffload> best;
   double bestSeconds = 0;
@@ -88,9 +89,8 @@ mlir::zero::chooseOffload(const StepPlanner &planner, const StepConfig &asked,
 std::string mlir::zero::describeOffload(const StepPlanner &planner,
                                         const StepConfig &config) {
   const StepOffload &offload = config.offload;
-  StringRef states = typeBytes(config.precision).optimizer == 12
-                         ? "m, v, master"
-                         : "m, v";
+  StringRef states =
+      typeBytes(config.precision).optimizer == 12 ? "m, v, master" : "m, v";
   int64_t layers = planner.getShape().layers;
   std::string text;
   auto add = [&](const OffloadShare &share, StringRef what) {

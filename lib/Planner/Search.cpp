@@ -154,9 +154,8 @@ SearchResult mlir::zero::searchPlans(const StepPlanner &planner,
       bool plain = config.bucketLayers == 1 && config.prefetch == 1;
       config.offload = {};
       if (plain && !space.fits(planner.memory(config)))
-        config.offload =
-            chooseOffload(planner, config, space, /*coarse=*/true)
-                .value_or(StepOffload());
+        config.offload = chooseOffload(planner, config, space, /*coarse=*/true)
+                             .value_or(StepOffload());
     }
     MemoryParts memory = planner.memory(config);
     if (result.tried == 1 || memory.total() < result.smallestMemory.total()) {

@@ -129,8 +129,8 @@ void StepLoop::updateOnHost(const UnitTimes &unit, int64_t index, bool last) {
   // Of states on disk as much is in host memory as two units need.
   double room = hostEnds.size() >= 2 ? hostEnds[hostEnds.size() - 2] : 0;
   double read = copy(diskRead, unit.stateRead, "states", index, room);
-  double done = copy(host, {unit.hostUpdate, 0}, "update", index,
-                     std::max(down, read));
+  double done =
+      copy(host, {unit.hostUpdate, 0}, "update", index, std::max(down, read));
   hostEnds.push_back(done);
   copy(diskWrite, unit.stateWrite, "states", index, done);
   updated.push_back({done, &unit, index});
@@ -181,9 +181,9 @@ void StepLoop::forward() {
   std::vector<double> fetched(units + 1);
   auto fetch = [&](int64_t unit) {
     if (unit <= units)
-      fetched[unit] = fetchParameters(
-          unit < units ? times.units[unit] : times.head,
-          unit < units ? unit : -1);
+      fetched[unit] =
+          fetchParameters(unit < units ? times.units[unit] : times.head,
+                          unit < units ? unit : -1);
   };
   auto gather = [&](int64_t unit) {
     if (unit < units)
@@ -237,8 +237,7 @@ void StepLoop::reduceUnit(const UnitTimes &unit, bool last, StringRef what,
   updateOnHost(unit, index, last);
 }
 
-void StepLoop::replicate(const UnitTimes &unit, StringRef what,
-                         int64_t index) {
+void StepLoop::replicate(const UnitTimes &unit, StringRef what, int64_t index) {
   // A replica's all-reduce needs the reduced shard.
   double begin = std::max(reductions.free, replicas.free);
   replicas.free = begin + unit.replicate;
@@ -288,9 +287,9 @@ void StepLoop::backward(bool last) {
     if (ahead > 0)
       gather(unit - ahead);
     if (again && unit == 0)
-      embedding = start(gathers, times.embedding.gather,
-                        times.embedding.gatherBytes, "embedding", -1,
-                        fetchParameters(times.embedding, -1));
+      embedding =
+          start(gathers, times.embedding.gather, times.embedding.gatherBytes,
+                "embedding", -1, fetchParameters(times.embedding, -1));
     wait(saved[unit], parts.exposedOffload);
     if (unit > 0)
       saved[unit - 1] = fetchSaved(times.units[unit - 1], unit - 1);

@@ -102,8 +102,8 @@ private:
   Channel diskRead{"disk_read", TaskKind::DiskRead};
   Channel diskWrite{"disk_write", TaskKind::DiskWrite};
   Channel host{"host", TaskKind::HostCompute};
-  std::array<Channel *, 8> channels = {&gathers, &reductions, &replicas,
-                                       &toHost,  &toDevice,   &diskRead,
+  std::array<Channel *, 8> channels = {&gathers,   &reductions, &replicas,
+                                       &toHost,    &toDevice,   &diskRead,
                                        &diskWrite, &host};
   /// Updates of the host whose parameters are not on their way yet: when they
   /// are ready.

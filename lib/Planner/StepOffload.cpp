@@ -109,8 +109,8 @@ void StepPlanner::addCopies(const StepConfig &config,
   int64_t states = offloadedElements(config, offload.optimizer, sharded);
   int64_t params =
       offloadedElements(config, offload.parameters, config.stage >= 3);
-  // Where both are there, the update writes the parameter where it lives, unless
-  // it is to be gathered first.
+  // Where both are there, the update writes the parameter where it lives,
+  // unless it is to be gathered first.
   const OffloadShare &smaller =
       offloadedLayers(offload.optimizer, shape.layers + 1) <
               offloadedLayers(offload.parameters, shape.layers + 1)
@@ -132,12 +132,11 @@ void StepPlanner::addCopies(const StepConfig &config,
   parts.toHost += alone * bytes.gradient;
   parts.toDevice += alone * bytes.gradient;
 
-  int64_t kept = config.stage == 3
-                     ? std::min(keptParameters(config) / config.shards(),
-                                params)
-                     : 0;
-  int64_t up =
-      config.accumulate * (2 * params - kept) * bytes.parameter;
+  int64_t kept =
+      config.stage == 3
+          ? std::min(keptParameters(config) / config.shards(), params)
+          : 0;
+  int64_t up = config.accumulate * (2 * params - kept) * bytes.parameter;
   parts.toDevice += up;
   parts.toHost += std::max<int64_t>(params - both, 0) * bytes.parameter;
 

@@ -215,10 +215,9 @@ void StepTimer::offload(UnitTimes &unit, int64_t whole, int64_t shard,
     if (!parameters || !inPlace)
       unit.newUp = copy(TaskKind::CopyIn, shard * bytes.parameter);
     OpWork update; // states are read and written
-    update.bytes =
-        static_cast<double>(shard) *
-        (2 * bytes.optimizer + bytes.gradient + bytes.parameter +
-         (master ? 0 : bytes.parameter));
+    update.bytes = static_cast<double>(shard) *
+                   (2 * bytes.optimizer + bytes.gradient + bytes.parameter +
+                    (master ? 0 : bytes.parameter));
     unit.hostUpdate = cost.hostCompute(update);
     if (asked.optimizer.disk) {
       unit.stateRead = copy(TaskKind::DiskRead, shard * bytes.optimizer);
@@ -264,8 +263,8 @@ void StepTimer::offloadLayers(UnitTimes &unit, int64_t first, int64_t count,
             parameters);
     return some;
   };
-  UnitTimes states = part(here(asked.optimizer), true, false,
-                          here(asked.parameters) > 0);
+  UnitTimes states =
+      part(here(asked.optimizer), true, false, here(asked.parameters) > 0);
   UnitTimes gradients = part(here(asked.gradients), false, true, false);
   UnitTimes parameters =
       part(here(asked.parameters), here(asked.optimizer) > 0, false, true);

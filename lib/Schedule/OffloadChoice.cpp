@@ -72,9 +72,9 @@ std::vector<size_t> OffloadChoices::cheapestFirst() const {
       return std::tuple((then.longest() - load.longest()) / bytes,
                         g.host.copies() / bytes, -int64_t(group));
     };
-    auto best = std::min_element(
-        left.begin(), left.end(),
-        [&](size_t a, size_t b) { return cost(a) < cost(b); });
+    auto best =
+        std::min_element(left.begin(), left.end(),
+                         [&](size_t a, size_t b) { return cost(a) < cost(b); });
     load = load + groups[*best].host;
     order.push_back(*best);
     left.erase(best);
@@ -159,8 +159,8 @@ OffloadChoices::level(size_t number, int64_t hostBytes, bool disk) const {
   level.load.compute = compute;
   for (auto [group, memory] : llvm::zip_equal(groups, level.memory))
     if (memory != Memory::Device)
-      level.load = level.load +
-                   (memory == Memory::Disk ? group.disk : group.host);
+      level.load =
+          level.load + (memory == Memory::Disk ? group.disk : group.host);
   level.rules = makeRules(level.memory);
   return level;
 }
@@ -201,9 +201,8 @@ static std::vector<std::string> patternsFor(const OffloadGroup &group,
 std::vector<OffloadRule>
 OffloadChoices::makeRules(ArrayRef<Memory> memory) const {
   std::vector<OffloadRule> rules;
-  for (OffloadKind kind :
-       {OffloadKind::Optimizer, OffloadKind::Gradients, OffloadKind::Parameters,
-        OffloadKind::Activations}) {
+  for (OffloadKind kind : {OffloadKind::Optimizer, OffloadKind::Gradients,
+                           OffloadKind::Parameters, OffloadKind::Activations}) {
     SmallVector<size_t> members;
     for (size_t group = 0; group != groups.size(); ++group)
       if (groups[group].kind == kind)
@@ -273,9 +272,8 @@ static std::string listUnits(ArrayRef<StringRef> units) {
 
 std::string OffloadChoices::describe(const OffloadLevel &level) const {
   std::string text;
-  for (OffloadKind kind :
-       {OffloadKind::Optimizer, OffloadKind::Gradients, OffloadKind::Parameters,
-        OffloadKind::Activations})
+  for (OffloadKind kind : {OffloadKind::Optimizer, OffloadKind::Gradients,
+                           OffloadKind::Parameters, OffloadKind::Activations})
     for (Memory memory : {Memory::Host, Memory::Disk}) {
       std::vector<StringRef> units;
       size_t of = 0;

@@ -38,8 +38,8 @@ static OffloadLoad loadOf(const OffloadCandidate &candidate, bool disk,
   if (candidate.kind == OffloadKind::Optimizer) {
     read = written = candidate.bytes;
     OpWork update; // states are read and written, the rest comes and goes
-    update.bytes = 2.0 * candidate.bytes + candidate.toHostBytes +
-                   candidate.toDeviceBytes;
+    update.bytes =
+        2.0 * candidate.bytes + candidate.toHostBytes + candidate.toDeviceBytes;
     load.host = cost.hostCompute(update);
     load.compute = -cost.compute(update) + cost.getMachine().kernelLatency;
   }
@@ -148,7 +148,8 @@ void mlir::zero::noteOffload(ModuleOp module, const OffloadLevel &level,
 }
 
 void mlir::zero::remarkOffload(ModuleOp module, StringRef sentence) {
-  remark::passed(module.getLoc(), remark::RemarkOpts::name("offloaded")
-                                      .category("zero-choose-offload"))
+  remark::passed(
+      module.getLoc(),
+      remark::RemarkOpts::name("offloaded").category("zero-choose-offload"))
       << sentence;
 }

@@ -57,8 +57,8 @@ LogicalResult ChooseOffloadPass::checkOptions() {
                              std::pair("host-memory", hostMemory.getValue())})
     if (bytes == 0 || bytes < kUnsetMemory)
       return emitError(getOperation().getLoc())
-             << "zero-choose-offload: " << name
-             << " is " << bytes << " bytes; expected 1 or more, or -1";
+             << "zero-choose-offload: " << name << " is " << bytes
+             << " bytes; expected 1 or more, or -1";
   return success();
 }
 
@@ -103,8 +103,7 @@ LogicalResult ChooseOffloadPass::choose(const OffloadChoices &choices,
   double bestSeconds = 0, bestCost = 0;
   int64_t missing = std::numeric_limits<int64_t>::max();
   for (size_t number = 0; number != choices.size(); ++number) {
-    std::optional<OffloadLevel> level =
-        choices.level(number, hostMemory, disk);
+    std::optional<OffloadLevel> level = choices.level(number, hostMemory, disk);
     if (!level)
       continue;
     FailureOr<Trial> trial = schedule(level->rules, cost, options);
@@ -113,11 +112,9 @@ LogicalResult ChooseOffloadPass::choose(const OffloadChoices &choices,
     missing = std::min(missing, trial->missingBytes);
     // Where all fits, offload has to be worth it; of equals, the least.
     bool nothing = level->deviceBytes == 0;
-    double seconds =
-        trial->seconds * (nothing ? 1 : 1 + kLeastOffloadGain);
-    if (!trial->fits ||
-        (best && std::tie(bestCost, best->deviceBytes) <=
-                     std::tie(seconds, level->deviceBytes)))
+    double seconds = trial->seconds * (nothing ? 1 : 1 + kLeastOffloadGain);
+    if (!trial->fits || (best && std::tie(bestCost, best->deviceBytes) <=
+                                     std::tie(seconds, level->deviceBytes)))
       continue;
     best = std::move(level);
     bestSeconds = trial->seconds;

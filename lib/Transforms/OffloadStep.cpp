@@ -21,8 +21,8 @@ using namespace mlir::zero;
 //===----------------------------------------------------------------------===//
 
 /// Whether `op` may be remade on the host as part of an update of tensors of
-/// shape `shape`: elementwise ops, constants, and what takes a scalar out of its
-/// tensor.
+/// shape `shape`: elementwise ops, constants, and what takes a scalar out of
+/// its tensor.
 static bool belongsToUpdate(Operation *op, ArrayRef<int64_t> shape,
                             SymbolTable &symbols) {
   if (!isMemoryEffectFree(op) || getSummedAccumulator(op, symbols))

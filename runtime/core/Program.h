@@ -31,8 +31,8 @@ struct Arena {
   fb::Space space;
   uint64_t bytes; // of one rank
   uint32_t alignment;
-  uint64_t lowerBound = 0;   // most bytes alive at one time
-  int64_t budgetBytes = -1;  // what the plan was made for; -1: no limit
+  uint64_t lowerBound = 0;  // most bytes alive at one time
+  int64_t budgetBytes = -1; // what the plan was made for; -1: no limit
 };
 
 /// Address on a rank: its arena + offset + rank % shards * rankStride.

@@ -106,7 +106,8 @@ static std::optional<uint64_t> leftOfGroup() {
 /// limit of its control group leaves.
 static uint64_t availableMemory() {
   constexpr uint64_t most = std::numeric_limits<uint64_t>::max();
-  std::optional<uint64_t> kilobytes = numberIn("/proc/meminfo", "MemAvailable:");
+  std::optional<uint64_t> kilobytes =
+      numberIn("/proc/meminfo", "MemAvailable:");
   return std::min(kilobytes ? *kilobytes * 1024 : most,
                   leftOfGroup().value_or(most));
 }
@@ -138,8 +139,8 @@ void zrt::host::checkSpaces(const Program &program, const char *offloadPath) {
                      ? std::numeric_limits<uint64_t>::max()
                      : disk * program.ranks;
   checkDiskRoom(offloadPath, all,
-                program.ranks == 1 ? "the disk space of the rank"
-                                   : "the disk spaces of " +
-                                         std::to_string(program.ranks) +
-                                         " ranks");
+                program.ranks == 1
+                    ? "the disk space of the rank"
+                    : "the disk spaces of " + std::to_string(program.ranks) +
+                          " ranks");
 }

@@ -181,8 +181,9 @@ static double leastSeconds(ModuleOp module, const zero::CostModel &cost) {
       else if (span.rank == 0 && span.kind == zero::TaskKind::HostCompute)
         host += span.end - span.start;
   }
-  return std::max({device, host, zero::processorSeconds(
-                                     cost.getMachine(), ranks, device + host)});
+  return std::max(
+      {device, host,
+       zero::processorSeconds(cost.getMachine(), ranks, device + host)});
 }
 
 //===----------------------------------------------------------------------===//
@@ -247,8 +248,8 @@ void BudgetSearch::note(OwningOpRef<ModuleOp> planned) {
   int64_t over = missing(*planned);
   if (over == 0) {
     double seconds = handicap * plannedSeconds(*planned, cost);
-    if (!best || std::tie(seconds, elsewhere) <
-                     std::tie(bestSeconds, bestElsewhere)) {
+    if (!best ||
+        std::tie(seconds, elsewhere) < std::tie(bestSeconds, bestElsewhere)) {
       bestSeconds = seconds;
       bestElsewhere = elsewhere;
       best = std::move(planned);
@@ -303,10 +304,10 @@ void BudgetSearch::tryAll(ModuleOp module, const CompileOptions &options) {
     first = false;
     any = true;
     auto peak = (*planned)->getAttrOfType<IntegerAttr>(zero::kPlannedPeakAttr);
-    int64_t overHost = budgets.host < 0
-                           ? 0
-                           : arenaBytes(*planned, plan::Space::Host) -
-                                 budgets.host;
+    int64_t overHost =
+        budgets.host < 0
+            ? 0
+            : arenaBytes(*planned, plan::Space::Host) - budgets.host;
     bool tooSlow = isTooSlow(*planned);
     if (!tooSlow)
       note(std::move(planned));
@@ -345,9 +346,8 @@ void BudgetSearch::tryParts(ModuleOp module, const CompileOptions &options) {
         attempt(module, options, {asked, budgets.host}, /*quiet=*/true);
     if (!planned || isTooSlow(*planned))
       return;
-    before = (*planned)
-                 ->getAttrOfType<IntegerAttr>(zero::kPlannedPeakAttr)
-                 .getInt();
+    before =
+        (*planned)->getAttrOfType<IntegerAttr>(zero::kPlannedPeakAttr).getInt();
     note(std::move(planned));
   }
 }
@@ -356,35 +356,33 @@ void BudgetSearch::tryParts(ModuleOp module, const CompileOptions &options) {
 FailureOr<OwningOpRef<ModuleOp>>
 BudgetSearch::take(ModuleOp module, const CompileOptions &options) {
   if (best) {
-    if (auto said = (*best)->getAttrOfType<StringAttr>(
-            zero::kOffloadChoiceAttr))
+    if (auto said =
+            (*best)->getAttrOfType<StringAttr>(zero::kOffloadChoiceAttr))
       zero::remarkOffload(*best, said.getValue());
     return std::move(best);
   }
   if (!smallest) { // for its error
-    (void)runPhases(module, isAuto(options) ? withRules(options, leanest)
-                                            : options,
+    (void)runPhases(module,
+                    isAuto(options) ? withRules(options, leanest) : options,
                     budgets);
     return failure();
   }
   auto program = *smallest->getOps<plan::ProgramOp>().begin();
-  bool tooLarge =
-      budgets.device >= 0 &&
-      arenaBytes(*smallest, plan::Space::Device) > budgets.device;
+  bool tooLarge = budgets.device >= 0 &&
+                  arenaBytes(*smallest, plan::Space::Device) > budgets.device;
   if (!tooLarge)
     return module.emitError() << zero::describeMissingMemory(
                program, budgets.host, plan::Space::Host);
-  InFlightDiagnostic diag =
-      module.emitError()
-      << zero::describeMissingMemory(program, budgets.device);
+  InFlightDiagnostic diag = module.emitError() << zero::describeMissingMemory(
+                                program, budgets.device);
   if (options.remat.empty() || options.remat == "none")
     diag << ", recomputation (--remat auto)";
   if (options.offload.empty())
     diag << ", offload (--offload auto)";
   int64_t host = arenaBytes(*smallest, plan::Space::Host);
   if (budgets.host >= 0 && host > budgets.host)
-    diag << "; and " << host << " bytes of host memory, "
-         << host - budgets.host << " more than the budget of " << budgets.host;
+    diag << "; and " << host << " bytes of host memory, " << host - budgets.host
+         << " more than the budget of " << budgets.host;
   return diag;
 }
 
@@ -519,8 +517,7 @@ makeVariants(ModuleOp module, const CompileOptions &options,
     levels.truncate(1);
   for (const zero::RematLevel *level : levels) {
     variants.emplace_back(module.clone());
-    if (failed(zero::applyRematLevel(*variants.back(), *level, cost,
-                                     stage)))
+    if (failed(zero::applyRematLevel(*variants.back(), *level, cost, stage)))
       return failure();
   }
   return variants;
@@ -556,8 +553,8 @@ zero_tools::planWithin(ModuleOp module, const CompileOptions &asked,
       return failure();
     search.tryOffload(*variant, options, *choices,
                       /*coarse=*/&variant != &variants->front());
-    if (search.fits() && &variant == &variants->front() &&
-        !search.offloads() && !zero::mayOffloadForSpeed(cost))
+    if (search.fits() && &variant == &variants->front() && !search.offloads() &&
+        !zero::mayOffloadForSpeed(cost))
       break;
   }
   return search.take(*variants->back(), options);

@@ -74,8 +74,9 @@ mlir::OwningOpRef<mlir::ModuleOp> parseModule(const std::string &path,
 /// and its kernels. Its device arena is within the budget: since the schedule
 /// counts bytes without the gaps between buffers, it is made again for less
 /// until its arena fits; with `remat` and `offload` "auto" from each of several
-/// levels of recomputation and of what is offloaded. A larger budget never gives a slower plan. On failure
-/// an error has been emitted, which says how many bytes are missing.
+/// levels of recomputation and of what is offloaded. A larger budget never
+/// gives a slower plan. On failure an error has been emitted, which says how
+/// many bytes are missing.
 mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 compileWithinBudget(mlir::ModuleOp module, const CompileOptions &options);
 

@@ -57,12 +57,13 @@ static Expected<ModelShape> parseShape(StringRef text) {
     if (field == std::end(fields)) {
       StringRef close = closestName(name.trim(), names);
       return planError("--shape: unknown size '" + name.trim() + "'" +
-                     (close.empty() ? "; known: " + join(names, ", ")
-                                    : "; did you mean '" + close.str() + "'?"));
+                       (close.empty()
+                            ? "; known: " + join(names, ", ")
+                            : "; did you mean '" + close.str() + "'?"));
     }
     if (value.trim().getAsInteger(10, *field->second) || *field->second < 0)
       return planError("--shape: " + name.trim() + " is '" + value +
-                     "'; expected a whole number");
+                       "'; expected a whole number");
   }
   if (shape.kvHeads == 0)
     shape.kvHeads = shape.heads;
@@ -84,9 +85,9 @@ static PlanRow makeRow(const StepPlanner &planner, StepConfig config,
   row.config = config;
   row.estimate = planner.estimate(config);
   row.fits = space.fits(row.estimate.memory);
-  row.notes = row.fits
-                  ? explainStep(planner, config, row.estimate, space.memoryBytes)
-                  : waysToFit(planner, config, space.memoryBytes);
+  row.notes =
+      row.fits ? explainStep(planner, config, row.estimate, space.memoryBytes)
+               : waysToFit(planner, config, space.memoryBytes);
   return row;
 }
 
@@ -94,17 +95,16 @@ static PlanRow makeRow(const StepPlanner &planner, StepConfig config,
 static StepOffload readOffload(ArrayRef<OffloadRule> rules, int64_t layers) {
   StepOffload offload;
   for (const OffloadRule &rule : rules) {
-    OffloadShare *share = rule.kind == OffloadKind::Optimizer
-                              ? &offload.optimizer
-                          : rule.kind == OffloadKind::Gradients
-                              ? &offload.gradients
-                          : rule.kind == OffloadKind::Parameters
-                              ? &offload.parameters
-                              : &offload.activations;
+    OffloadShare *share =
+        rule.kind == OffloadKind::Optimizer    ? &offload.optimizer
+        : rule.kind == OffloadKind::Gradients  ? &offload.gradients
+        : rule.kind == OffloadKind::Parameters ? &offload.parameters
+                                               : &offload.activations;
     share->disk = rule.memory == Memory::Disk;
     share->layers = rule.memory == Memory::Device ? 0
-                    : rule.ratio >= 1             ? -1
-                                      : static_cast<int64_t>(rule.ratio * layers);
+                    : rule.ratio >= 1
+                        ? -1
+                        : static_cast<int64_t>(rule.ratio * layers);
   }
   return offload;
 }
@@ -152,7 +152,8 @@ static void planBest(const ModelQuestion &question, PlanAnswer &answer) {
   for (const RankedPlan &plan : found.plans) {
     if (answer.rows.size() == question.rows)
       break;
-    answer.rows.push_back(makeRow(*answer.planner, plan.config, question.space));
+    answer.rows.push_back(
+        makeRow(*answer.planner, plan.config, question.space));
   }
   answer.best = answer.rows.empty() ? -1 : 0;
   // Nothing fits: show the smallest, and by how much it is too large.
@@ -171,9 +172,10 @@ static Error writePictures(const ModelQuestion &question,
   const PlanRow &row = answer.rows[answer.best];
   constexpr int64_t mostDrawn = 64;
   if (row.config.accumulate > mostDrawn)
-    return planError(formatv("--report and --trace draw up to {0} micro-batches, "
-                           "not {1}",
-                           mostDrawn, row.config.accumulate));
+    return planError(
+        formatv("--report and --trace draw up to {0} micro-batches, "
+                "not {1}",
+                mostDrawn, row.config.accumulate));
   Timeline timeline =
       predictedTimeline(*answer.planner, row.config, answer.memoryBytes);
   timeline.notes = row.notes;
@@ -181,8 +183,8 @@ static Error writePictures(const ModelQuestion &question,
 }
 
 static Expected<int> answerQuestion(const ModelQuestion &asked) {
-  Expected<ModelShape> shape = asked.shape.empty() ? findModel(asked.model)
-                                                   : parseShape(asked.shape);
+  Expected<ModelShape> shape =
+      asked.shape.empty() ? findModel(asked.model) : parseShape(asked.shape);
   if (!shape)
     return shape.takeError();
   ModelQuestion question = asked;
@@ -205,7 +207,7 @@ static Expected<int> answerQuestion(const ModelQuestion &asked) {
     planStages(question, answer);
   if (answer.rows.empty())
     return planError(formatv("--global-batch {0} is no multiple of {1} ranks",
-                           question.space.globalBatch, check.ranks));
+                             question.space.globalBatch, check.ranks));
   if (question.json)
     printJson(answer, outs());
   else
@@ -223,12 +225,12 @@ static Expected<int> answerQuestion(const ModelQuestion &asked) {
         formatBytes(row.estimate.memory.host),
         formatBytes(row.estimate.memory.host - question.space.hostBytes),
         formatBytes(question.space.hostBytes)));
-  return planError(
-      formatv("no plan fits into {0}: {1} are missing{2}{3}",
-              formatBytes(answer.memoryBytes), formatBytes(over),
-              row.notes.empty() ? "; more ranks or a smaller model would help"
-                                : "; would fit: ",
-              join(row.notes, "; ")));
+  return planError(formatv("no plan fits into {0}: {1} are missing{2}{3}",
+                           formatBytes(answer.memoryBytes), formatBytes(over),
+                           row.notes.empty()
+                               ? "; more ranks or a smaller model would help"
+                               : "; would fit: ",
+                           join(row.notes, "; ")));
 }
 
 int mlir::zero::runModel(const ModelQuestion &question) {

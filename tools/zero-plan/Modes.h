@@ -35,7 +35,7 @@ struct ModelQuestion {
   SearchSpace space;
   std::vector<OffloadRule> offload; ///< for whole kinds, with ratios
   bool search = false;              ///< --auto
-  size_t rows = 5;     ///< plans that --auto shows
+  size_t rows = 5;                  ///< plans that --auto shows
   bool json = false, stats = false;
   std::string report, trace; ///< files, empty: none
   std::vector<std::string> notes;
@@ -55,7 +55,7 @@ struct PlanQuestion {
   std::optional<int64_t> memoryBytes; ///< absent: the machine's
   /// What the backward pass computes again: none, selective, full or auto.
   std::string recompute;
-  std::vector<std::string> offload; ///< rules, or "auto" or "none"
+  std::vector<std::string> offload;       ///< rules, or "auto" or "none"
   std::optional<int64_t> hostMemoryBytes; ///< absent: the machine's, if named
   bool disk = false;                      ///< there is one to offload to
   /// Of a config: how the step of an .onnx model is made, and micro-batches.

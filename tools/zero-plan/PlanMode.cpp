@@ -57,7 +57,9 @@ struct StagePlan {
   std::map<TaskKind, double> busy;      ///< seconds by kind of task, rank 0
   std::string error;
 
-  bool offloads() const { return hostBytes + diskBytes > 0 || !offload.empty(); }
+  bool offloads() const {
+    return hostBytes + diskBytes > 0 || !offload.empty();
+  }
   /// Seconds that compute stands still for copies and the host.
   double offloadStall() const {
     double seconds = 0;

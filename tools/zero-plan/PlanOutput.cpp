@@ -60,9 +60,8 @@ struct Line {
 } // namespace
 
 static bool anyOffload(const PlanAnswer &answer) {
-  return any_of(answer.rows, [](const PlanRow &row) {
-    return row.config.offload.any();
-  });
+  return any_of(answer.rows,
+                [](const PlanRow &row) { return row.config.offload.any(); });
 }
 
 /// "24", "all", "8 disk".
@@ -259,9 +258,9 @@ void mlir::zero::printTable(const PlanAnswer &answer, raw_ostream &os) {
     printLines(answer, "",
                {{"stalls for offload",
                  [](const PlanRow &row) {
-                   return row.fits ? formatSeconds(
-                                         row.estimate.time.exposedOffload)
-                                   : std::string("-");
+                   return row.fits
+                              ? formatSeconds(row.estimate.time.exposedOffload)
+                              : std::string("-");
                  }}},
                os);
   os << '\n';

@@ -51,7 +51,8 @@ static Flag<double> params("params", cl::cat(category), cl::init(0),
                            cl::desc("Only bytes of parameters, gradients and "
                                     "Adam states for N parameters"));
 static Flag<int64_t> sampleTokens("seq", cl::cat(category), cl::init(2048),
-                         cl::value_desc("N"), cl::desc("Tokens of a sample"));
+                                  cl::value_desc("N"),
+                                  cl::desc("Tokens of a sample"));
 
 // Where.
 static Flag<std::string>
@@ -255,14 +256,15 @@ static std::string readModelOffload(ModelQuestion &question) {
   std::string wrong = readOffload(question.offload, question.space.offload);
   for (const OffloadRule &rule : question.offload)
     if (rule.pattern != "*")
-      return "--offload: --model and --shape have no tensors for the pattern '" +
-             rule.pattern + "'; give a whole kind or a ratio, like "
+      return "--offload: --model and --shape have no tensors for the pattern "
+             "'" +
+             rule.pattern +
+             "'; give a whole kind or a ratio, like "
              "optimizer=host:0.5";
   question.space.disk = !offloadPath.empty();
-  question.space.hostBytes =
-      question.machine.hostMemoryBytes > 0
-          ? question.machine.hostMemoryOfRank()
-          : -1;
+  question.space.hostBytes = question.machine.hostMemoryBytes > 0
+                                 ? question.machine.hostMemoryOfRank()
+                                 : -1;
   if (wrong.empty() && !hostMemory.empty()) {
     std::optional<int64_t> bytes = parseByteSize(hostMemory);
     if (!bytes)
@@ -455,9 +457,9 @@ static std::string checkEffects() {
   StringRef idle;
   bool sized = !model.empty() || !shape.empty();
   if (!sized) {
-    idle = firstGiven({&batch, &sampleTokens, &microBatches, &globalBatch, &precision,
-                       &recomputeLayers, &prefetch, &bucketLayers, &keepLayers,
-                       &softwareName, &stats});
+    idle = firstGiven({&batch, &sampleTokens, &microBatches, &globalBatch,
+                       &precision, &recomputeLayers, &prefetch, &bucketLayers,
+                       &keepLayers, &softwareName, &stats});
     if (!idle.empty())
       return formatv("--{0} is for --model and --shape", idle).str();
   }
@@ -568,9 +570,8 @@ static int runValidateFlags() {
 static std::string checkEmpty() {
   for (const Flag<std::string> *flag :
        {&model, &shape, &machineName, &memory, &hostMemory, &offloadPath,
-        &softwareName, &grid, &precision,
-        &recompute, &report, &trace, &printMachineName, &output, &validateFile,
-        &allocateFile, &configFile})
+        &softwareName, &grid, &precision, &recompute, &report, &trace,
+        &printMachineName, &output, &validateFile, &allocateFile, &configFile})
     if (flag->getNumOccurrences() && flag->empty())
       return ("--" + flag->ArgStr + " has an empty value").str();
   return {};

@@ -64,11 +64,11 @@ int64_t layersToKeep(const StepPlanner &planner, const StepConfig &config,
 
 constexpr double kWorthOffloading = 0.02;
 
-/// Of what may be offloaded in `config` the fastest that fits `space`: optimizer
-/// state layer by layer (`coarse`: by eighths), parameters and activations by
-/// quarters (or all), in host memory as far as that goes. Which are compared
-/// does not depend on the budgets, so more memory is never slower. Where the
-/// step fits as it is, only what is predicted faster by more than
+/// Of what may be offloaded in `config` the fastest that fits `space`:
+/// optimizer state layer by layer (`coarse`: by eighths), parameters and
+/// activations by quarters (or all), in host memory as far as that goes. Which
+/// are compared does not depend on the budgets, so more memory is never slower.
+/// Where the step fits as it is, only what is predicted faster by more than
 /// `kWorthOffloading`, on a host that is a processor of its own, is offloaded.
 /// Nothing if nothing fits.
 std::optional<StepOffload> chooseOffload(const StepPlanner &planner,

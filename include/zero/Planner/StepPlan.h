@@ -49,8 +49,8 @@ struct OffloadShare {
   }
 };
 
-/// Where the tensors of a step live. Parameters whose optimizer state is in host
-/// memory are updated there; their gradients go down as soon as they are
+/// Where the tensors of a step live. Parameters whose optimizer state is in
+/// host memory are updated there; their gradients go down as soon as they are
 /// reduced, so without micro-batches they free their memory too.
 struct StepOffload {
   OffloadShare optimizer, gradients, parameters, activations;
@@ -93,7 +93,7 @@ struct MemoryParts {
   int64_t activations = 0; ///< saved, and of the layer that runs
   int64_t logits = 0;
   int64_t inputs = 0;
-  int64_t staging = 0; ///< device ends of copies from and to the host
+  int64_t staging = 0;        ///< device ends of copies from and to the host
   int64_t host = 0, disk = 0; ///< outside of device memory
 
   int64_t state() const { return parameters + gradients + optimizer; }
@@ -117,7 +117,7 @@ struct TimeParts {
   double forward = 0, backward = 0, recompute = 0, head = 0, update = 0;
   double slowdown = 0; ///< compute that collectives beside it cost
   double exposedGather = 0, exposedReduce = 0;
-  double exposedOffload = 0; ///< waiting for copies or the host
+  double exposedOffload = 0;     ///< waiting for copies or the host
   double gather = 0, reduce = 0; ///< busy time of the channels
   double toHost = 0, toDevice = 0, diskRead = 0, diskWrite = 0, host = 0;
 

@@ -55,8 +55,8 @@ std::string printOffloadRule(const OffloadRule &rule);
 /// Something of a step that can live outside device memory.
 struct OffloadCandidate {
   OffloadKind kind;
-  std::string name; ///< unique within its kind
-  std::string unit; ///< layer, or empty
+  std::string name;  ///< unique within its kind
+  std::string unit;  ///< layer, or empty
   int64_t bytes = 0; ///< what one rank holds
   /// Bytes that cross one way in a step because of it alone.
   int64_t toHostBytes = 0, toDeviceBytes = 0;

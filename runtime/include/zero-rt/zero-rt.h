@@ -418,7 +418,7 @@ typedef struct zrt_counters {
   double library_ms; ///< in library calls, mean over ranks
   /// In kernels, copies and fills that are not counted below, mean over ranks.
   double kernel_ms;
-  double comm_ms;    ///< in collectives on any stream, mean over ranks
+  double comm_ms; ///< in collectives on any stream, mean over ranks
   /// Bytes copied between memory spaces, summed over ranks: elements of the
   /// tensors, without the padding of blocks. Divide by N.
   uint64_t transfer_bytes_all_ranks[ZRT_NUM_TRANSFERS];

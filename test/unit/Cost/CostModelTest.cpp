@@ -220,7 +220,8 @@ TEST(CostModel, RingBytes) {
   EXPECT_EQ(ringBytes(TaskKind::Compute, 800, 8), 0);
 }
 
-// Where the device is the host's processor, all ranks of a node share its cores.
+// Where the device is the host's processor, all ranks of a node share its
+// cores.
 TEST(CostModel, TheRanksOfANodeShareItsProcessor) {
   Machine machine = preset("this-cpu");
   EXPECT_EQ(machine.constant("processor_cores"), 2);

@@ -68,10 +68,10 @@ TEST(Machine, ABaseIsChangedFieldByField) {
 }
 
 TEST(Machine, RanksShareTheMemoryOfTheirNode) {
-  Machine machine = llvm::cantFail(parseMachine(
-      with("\"host_memory\": \"2TiB\", \"ranks_per_node\": 4, "
-           "\"host_bandwidth\": 1e11, \"host_flops\": 2e12"),
-      "m.json"));
+  Machine machine = llvm::cantFail(
+      parseMachine(with("\"host_memory\": \"2TiB\", \"ranks_per_node\": 4, "
+                        "\"host_bandwidth\": 1e11, \"host_flops\": 2e12"),
+                   "m.json"));
   EXPECT_EQ(machine.hostMemoryOfRank(), int64_t(512) << 30);
   EXPECT_EQ(machine.hostBandwidth, 1e11);
   EXPECT_EQ(machine.hostFlops, 2e12);

@@ -275,7 +275,8 @@ TEST(ZeroInfinity, LargestModels) {
   EXPECT_GE(host, 70);
   EXPECT_LE(host, 70 * 20 / 14.0 * 1.1);
   config.offload = {kAllOnDisk, {}, kAllOnDisk, kAll};
-  // In layers of 8192: wider ones need their tiling, a layer of 25600 has 16 GB.
+  // In layers of 8192: wider ones need their tiling, a layer of 25600 has 16
+  // GB.
   double disk = largest(config, 8192, machine, hostOfRank);
   EXPECT_GE(disk, 1000);
 }
@@ -324,8 +325,8 @@ TEST(StepOffload, BusyChannelsBoundTheStep) {
   StepPlanner model = planner(gpt(24, 2048), machine);
   std::vector<StepEvent> events;
   TimeParts time = model.time(config, &events);
-  for (double busy : {time.toHost, time.toDevice, time.diskRead,
-                      time.diskWrite, time.host, time.compute()})
+  for (double busy : {time.toHost, time.toDevice, time.diskRead, time.diskWrite,
+                      time.host, time.compute()})
     EXPECT_GE(time.step * (1 + 1e-9), busy);
   EXPECT_NEAR(time.step, time.compute() + time.exposed() + time.slowdown,
               1e-9 * time.step);
@@ -395,7 +396,8 @@ TEST(StepOffload, NeverSlowerThanAllOrNothing) {
 }
 
 // Where host memory is too small, states go to disk, if there is one. Two
-// buckets of what is on its way, 1.6 GB, have to be in host memory all the same.
+// buckets of what is on its way, 1.6 GB, have to be in host memory all the
+// same.
 TEST(StepOffload, HostBudgetIsKept) {
   StepPlanner model = planner(gpt(12, 2048), preset("h100"));
   StepConfig config = oneRank();

@@ -48,8 +48,8 @@ std::vector<std::string> rulesOf(const OffloadLevel &level) {
 OffloadChoices fourLayers() {
   std::vector<OffloadGroup> groups;
   for (int layer = 0; layer != 4; ++layer)
-    groups.push_back(group(OffloadKind::Optimizer,
-                           "h." + std::to_string(layer), 6 * kMiB, 0.1));
+    groups.push_back(group(OffloadKind::Optimizer, "h." + std::to_string(layer),
+                           6 * kMiB, 0.1));
   for (int layer = 0; layer != 4; ++layer)
     groups.push_back(group(OffloadKind::Parameters,
                            "h." + std::to_string(layer), 2 * kMiB, 0.15));
@@ -70,8 +70,8 @@ TEST(OffloadChoice, FromNothingToEverything) {
     before = level->deviceBytes;
     everything = before == 32 * kMiB;
     if (everything)
-      EXPECT_EQ(rulesOf(*level), (std::vector<std::string>{
-                                     "optimizer=host", "parameters=host"}));
+      EXPECT_EQ(rulesOf(*level), (std::vector<std::string>{"optimizer=host",
+                                                           "parameters=host"}));
   }
   EXPECT_TRUE(everything);
 }
@@ -86,7 +86,8 @@ TEST(OffloadChoice, TheCheapestAndLastGoesFirst) {
   for (size_t number = 0; number != choices.size(); ++number) {
     std::optional<OffloadLevel> level = choices.level(number, -1, false);
     int64_t states = 0, params = 0;
-    for (auto [of, memory] : llvm::zip_equal(choices.getGroups(), level->memory))
+    for (auto [of, memory] :
+         llvm::zip_equal(choices.getGroups(), level->memory))
       (of.kind == OffloadKind::Optimizer ? states : params) +=
           memory != Memory::Device;
     if (params > 0 && states > 0)
@@ -102,8 +103,10 @@ TEST(OffloadChoice, WholeKindsAreAmongTheChoices) {
   for (size_t number = 0; number != choices.size(); ++number)
     all.push_back(rulesOf(*choices.level(number, -1, false)));
   for (std::vector<std::string> rules :
-       {std::vector<std::string>{"optimizer=host"}, {"parameters=host"},
-        {"optimizer=host", "parameters=host"}, {}})
+       {std::vector<std::string>{"optimizer=host"},
+        {"parameters=host"},
+        {"optimizer=host", "parameters=host"},
+        {}})
     EXPECT_TRUE(llvm::is_contained(all, rules));
 }
 
