@@ -33,9 +33,12 @@ namespace fs = std::filesystem;
 
 /// Someone who writes or reads all bytes and says how fast, in bytes a second.
 struct Contender {
+  Contender(std::string name, std::function<double(bool write)> run)
+      : name(std::move(name)), run(std::move(run)) {}
+
   std::string name;
   std::function<double(bool write)> run;
-  std::vector<double> rates[2] = {}; // read, write
+  std::vector<double> rates[2]; // read, write
 };
 
 template <typename Body>
