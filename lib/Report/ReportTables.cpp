@@ -102,23 +102,34 @@ static bool isLink(TaskKind kind) {
   return isTransfer(kind) || kind == TaskKind::HostCompute;
 }
 
-void mlir::zero::writeTraffic(const DrawnTimelines &drawn, raw_ostream &os) {
-  using Row = std::pair<const Timeline *, ChannelSummary>;
-  std::vector<Row> rows;
-  double longest = 0;
+using ChannelRow = std::pair<const Timeline *, ChannelSummary>;
+
+/// The channels of all timelines whose kind `isShown`: predicted and measured
+/// of one channel side by side.
+static std::vector<ChannelRow>
+channelRows(const DrawnTimelines &drawn,
+            llvm::function_ref<bool(TaskKind)> isShown) {
+  std::vector<ChannelRow> rows;
   for (const Timeline *timeline : present(drawn))
     for (ChannelSummary &sum : summarizeChannels(*timeline))
-      if (sum.kind != TaskKind::Compute && !isLink(sum.kind)) {
-        longest = std::max(longest, sum.sentBytes);
+      if (isShown(sum.kind))
         rows.push_back({timeline, std::move(sum)});
-      }
-  if (rows.empty())
-    return;
-  // Predicted and measured of one channel side by side.
-  llvm::stable_sort(rows, [](const Row &a, const Row &b) {
+  llvm::stable_sort(rows, [](const ChannelRow &a, const ChannelRow &b) {
     return std::tie(a.second.kind, a.second.channel) <
            std::tie(b.second.kind, b.second.channel);
   });
+  return rows;
+}
+
+void mlir::zero::writeTraffic(const DrawnTimelines &drawn, raw_ostream &os) {
+  std::vector<ChannelRow> rows = channelRows(drawn, [](TaskKind kind) {
+    return kind != TaskKind::Compute && !isLink(kind);
+  });
+  if (rows.empty())
+    return;
+  double longest = 0;
+  for (const auto &[timeline, sum] : rows)
+    longest = std::max(longest, sum.sentBytes);
   Table table(os, "traffic", "Traffic of a rank",
               "What one rank sends in a step, by collective: the mean over the "
               "ranks that are shown.");
@@ -146,18 +157,9 @@ void mlir::zero::writeTraffic(const DrawnTimelines &drawn, raw_ostream &os) {
 }
 
 void mlir::zero::writeLinks(const DrawnTimelines &drawn, raw_ostream &os) {
-  using Row = std::pair<const Timeline *, ChannelSummary>;
-  std::vector<Row> rows;
-  for (const Timeline *timeline : present(drawn))
-    for (ChannelSummary &sum : summarizeChannels(*timeline))
-      if (isLink(sum.kind))
-        rows.push_back({timeline, std::move(sum)});
+  std::vector<ChannelRow> rows = channelRows(drawn, isLink);
   if (rows.empty())
     return;
-  llvm::stable_sort(rows, [](const Row &a, const Row &b) {
-    return std::tie(a.second.kind, a.second.channel) <
-           std::tie(b.second.kind, b.second.channel);
-  });
   Table table(os, "links", "Links of a rank",
               "Copies between device, host and disk, each way, and what the "
               "host's processor computes: the mean over the ranks that are "

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Report/Html.h"
+#include "ReportTexts.h"
 #include "TestTimelines.h"
 
 #include "llvm/Support/Base64.h"
@@ -18,13 +19,6 @@ using namespace mlir::zero;
 using namespace llvm;
 using testing::HasSubstr;
 using testing::Not;
-
-static std::string report(ArrayRef<Timeline> timelines) {
-  std::string text;
-  raw_string_ostream os(text);
-  writeReport(timelines, os);
-  return text;
-}
 
 /// What stands between the first `begin` and the `end` after it.
 static StringRef between(StringRef text, StringRef begin, StringRef end) {

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ReportTexts.h"
 #include "TestTimelines.h"
 #include "zero/Report/Summary.h"
 
@@ -41,31 +42,6 @@ static Timeline makeOffloaded() {
   t.offload = "offloading m of layers 0-1 saves 4.00 KiB";
   t.offloadRules = {"optimizer@*=host", "optimizer@l.0.*=disk<"};
   return t;
-}
-
-static std::string trace(const Timeline &timeline) {
-  std::string text;
-  raw_string_ostream os(text);
-  writeTrace(timeline, os);
-  return text;
-}
-
-static std::string report(ArrayRef<Timeline> timelines) {
-  std::string text;
-  raw_string_ostream os(text);
-  writeReport(timelines, os);
-  return text;
-}
-
-static std::string parseError(StringRef text) {
-  auto timelines = parseTrace(text);
-  return timelines ? "no error" : toString(timelines.takeError());
-}
-
-static std::string edited(std::string text, StringRef from, StringRef to) {
-  size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from.str();
-  return at == std::string::npos ? text : text.replace(at, from.size(), to);
 }
 
 static void expectEqual(const TimelineSpace &a, const TimelineSpace &b) {

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ReportTexts.h"
 #include "TestTimelines.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -19,25 +20,6 @@ using namespace mlir::zero;
 using namespace llvm;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-static std::string trace(ArrayRef<Timeline> timelines) {
-  std::string text;
-  raw_string_ostream os(text);
-  writeTrace(timelines, os);
-  return text;
-}
-
-static std::string parseError(StringRef text) {
-  auto timelines = parseTrace(text);
-  return timelines ? "no error" : toString(timelines.takeError());
-}
-
-/// `text` with its first `from` replaced; fails where there is none.
-static std::string edited(std::string text, StringRef from, StringRef to) {
-  size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from.str();
-  return at == std::string::npos ? text : text.replace(at, from.size(), to);
-}
 
 static bool isEqual(const TimelineSpan &a, const TimelineSpan &b) {
   return std::tie(a.rank, a.channel, a.name, a.kind, a.start, a.end, a.exposed,
