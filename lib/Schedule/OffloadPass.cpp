@@ -13,6 +13,7 @@
 #include "Reshard.h"
 #include "ScheduleRemarks.h"
 #include "zero/Schedule/OffloadChoice.h"
+#include "zero/Schedule/OpWork.h"
 #include "zero/Schedule/Passes.h"
 
 #include "dialects/Zero/Zero.h"
@@ -141,12 +142,9 @@ LogicalResult ChooseOffloadPass::choose(const OffloadChoices &choices,
 LogicalResult ChooseOffloadPass::run() {
   if (failed(checkOptions()))
     return failure();
-  llvm::Expected<Machine> found =
-      loadMachine(machine.empty() ? "this-cpu" : machine.getValue());
-  // no test: the text is the machine reader's, which tests it.
-  if (!found)
-    return emitError(getOperation().getLoc())
-           << llvm::toString(found.takeError());
+  FailureOr<Machine> found = findMachine(getOperation().getLoc(), machine);
+  if (failed(found))
+    return failure();
   SchedulerOptions options;
   options.memoryBytes = memory;
   if (memory == kUnsetMemory && !machine.empty())

@@ -115,3 +115,12 @@ bool zero::isView(Operation *op) {
   OpWork work = getOpWork(op);
   return work.bytes == 0 && work.flops == 0;
 }
+
+FailureOr<Machine> zero::findMachine(Location loc, StringRef name) {
+  llvm::Expected<Machine> machine =
+      loadMachine(name.empty() ? "this-cpu" : name);
+  if (machine)
+    return *machine;
+  // no test: the text is the machine reader's, which tests it.
+  return emitError(loc) << llvm::toString(machine.takeError());
+}

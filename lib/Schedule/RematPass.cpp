@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "zero/Schedule/OpWork.h"
 #include "zero/Schedule/RematModule.h"
 
 #include "dialects/Zero/Zero.h"
@@ -65,12 +66,9 @@ const RematLevel &RematPass::choose(const RematLevels &levels) {
 LogicalResult RematPass::run() {
   if (failed(checkOptions()))
     return failure();
-  llvm::Expected<Machine> found =
-      loadMachine(machine.empty() ? "this-cpu" : machine.getValue());
-  // no test: the text is the machine reader's, which tests it.
-  if (!found)
-    return emitError(getOperation().getLoc())
-           << llvm::toString(found.takeError());
+  FailureOr<Machine> found = findMachine(getOperation().getLoc(), machine);
+  if (failed(found))
+    return failure();
   CostModel cost(*found);
   FailureOr<RematLevels> levels = findRematLevels(getOperation(), cost, stage);
   if (failed(levels))

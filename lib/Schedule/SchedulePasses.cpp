@@ -14,6 +14,7 @@
 #include "ScheduleRemarks.h"
 
 #include "dialects/Zero/Zero.h"
+#include "zero/Schedule/OpWork.h"
 #include "zero/Schedule/Passes.h"
 
 namespace mlir::zero {
@@ -39,7 +40,6 @@ public:
   int64_t numStarted = 0, numDropped = 0, numMerged = 0;
 
 private:
-  FailureOr<Machine> getMachine(StringRef name);
   LogicalResult checkOptions(const SchedulerOptions &options);
   LogicalResult schedule(FunctionOpInterface func, const CostModel &cost,
                          const SchedulerOptions &options);
@@ -61,15 +61,6 @@ int64_t timesPerStep(ModuleOp module, FunctionOpInterface func) {
              : 1;
 }
 } // namespace
-
-FailureOr<Machine> ModuleScheduler::getMachine(StringRef name) {
-  llvm::Expected<Machine> machine =
-      loadMachine(name.empty() ? "this-cpu" : name);
-  if (machine)
-    return *machine;
-  // no test: the text is the machine reader's, which tests it.
-  return emitError(module.getLoc()) << llvm::toString(machine.takeError());
-}
 
 LogicalResult ModuleScheduler::checkOptions(const SchedulerOptions &options) {
   if (options.hostMemoryBytes < kUnsetMemory)
@@ -143,7 +134,7 @@ LogicalResult ModuleScheduler::schedule(FunctionOpInterface func,
 
 LogicalResult ModuleScheduler::run(StringRef machineName,
                                    SchedulerOptions options) {
-  FailureOr<Machine> machine = getMachine(machineName);
+  FailureOr<Machine> machine = findMachine(module.getLoc(), machineName);
   if (failed(machine) || failed(checkOptions(options)))
     return failure();
   if (options.memoryBytes == kUnsetMemory && !machineName.empty())

@@ -20,6 +20,7 @@
 #include "zero/Lowering/Kernels.h"
 #include "zero/Lowering/Plan.h"
 #include "zero/Schedule/OffloadChoice.h"
+#include "zero/Schedule/OpWork.h"
 #include "zero/Transforms/Offload.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
@@ -93,14 +94,6 @@ static FailureOr<zero::KernelTarget> kernelTarget(ModuleOp module,
          << "unknown target '" << target << "', expected host or host:CPU";
 }
 
-static FailureOr<zero::Machine> machineOf(ModuleOp module, StringRef name) {
-  llvm::Expected<zero::Machine> machine =
-      zero::loadMachine(name.empty() ? "this-cpu" : name);
-  if (machine)
-    return *machine;
-  return module.emitError() << llvm::toString(machine.takeError());
-}
-
 /// Fails where `remat` is no name, or too late.
 static LogicalResult checkRemat(ModuleOp module,
                                 const CompileOptions &options) {
@@ -133,7 +126,8 @@ static LogicalResult checkOffload(ModuleOp module,
 FailureOr<OwningOpRef<ModuleOp>>
 zero_tools::compileWithinBudget(ModuleOp module,
                                 const CompileOptions &options) {
-  FailureOr<zero::Machine> machine = machineOf(module, options.machine);
+  FailureOr<zero::Machine> machine =
+      zero::findMachine(module.getLoc(), options.machine);
   if (failed(machine) || failed(checkPartition(module, options)) ||
       failed(checkRemat(module, options)) ||
       failed(checkOffload(module, options)))
@@ -178,7 +172,8 @@ LogicalResult zero_tools::compileToZplan(ModuleOp module,
       compileWithinBudget(module, options);
   if (failed(planned))
     return failure();
-  FailureOr<zero::Machine> machine = machineOf(module, options.machine);
+  FailureOr<zero::Machine> machine =
+      zero::findMachine(module.getLoc(), options.machine);
   if (failed(machine))
     return failure();
   if (offloadChoice)

@@ -15,6 +15,7 @@
 
 #include "mlir/IR/Operation.h"
 #include "zero/Cost/CostModel.h"
+#include "zero/Cost/Machine.h"
 
 namespace mlir::zero {
 
@@ -23,6 +24,10 @@ namespace mlir::zero {
 /// with their sizes; of reshapes and slices of tensors nothing; of others the
 /// bytes of their operands and results.
 OpWork getOpWork(Operation *op);
+
+/// The machine that work is costed on: a preset or a .json file by name,
+/// `this-cpu` where that is empty. Fails with an error at `loc`.
+FailureOr<Machine> findMachine(Location loc, llvm::StringRef name);
 
 /// Whether the results of `op` are the storage of its first operand: it has no
 /// effect and moves no byte; or it spreads that operand, a scalar, where it is
