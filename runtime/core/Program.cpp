@@ -122,6 +122,20 @@ static Piece readPiece(const fb::Piece &from) {
           uint64_t(from.chunk())};
 }
 
+static DeviceKernel readDeviceKernel(const fb::DeviceKernel &from) {
+  return {text(from.name()),
+          tables<DeviceLaunch>(from.launches(),
+                               [](const fb::DeviceLaunch &launch) {
+                                 return DeviceLaunch{
+                                     text(launch.entry()),
+                                     list<uint32_t>(launch.grid()),
+                                     list<uint32_t>(launch.block()),
+                                     launch.shared_bytes(),
+                                     list<int32_t>(launch.arguments())};
+                               }),
+          from.scratch_bytes()};
+}
+
 static Command readCommand(const fb::Command &from) {
   Command to;
   to.op = from.op();
@@ -260,6 +274,12 @@ std::shared_ptr<const Program> Program::fromBytes(std::string bytes) {
   readShape(root, *program);
   program->stage = root.stage();
   program->cpuFeatures = strings(root.cpu_features());
+  if (root.device_code())
+    program->deviceCode = std::string_view(
+        reinterpret_cast<const char *>(root.device_code()->data()),
+        root.device_code()->size());
+  program->deviceKernels =
+      tables<DeviceKernel>(root.device_kernels(), readDeviceKernel);
   if (root.kernels())
     program->kernels =
         std::string_view(reinterpret_cast<const char *>(root.kernels()->data()),

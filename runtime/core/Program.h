@@ -146,6 +146,21 @@ struct Command {
   }
 };
 
+/// A launch of one function of the device code.
+struct DeviceLaunch {
+  std::string entry;
+  std::vector<uint32_t> grid, block; // x, y, z
+  uint32_t sharedBytes;              // dynamic shared memory of a block
+  std::vector<int32_t> arguments;    // operands of the command; -1: scratch
+};
+
+/// What a launch on the device does, in a row.
+struct DeviceKernel {
+  std::string name; // the command's callee
+  std::vector<DeviceLaunch> launches;
+  uint64_t scratchBytes;
+};
+
 /// "launch", "all_gather", ...
 const char *opName(fb::Op op);
 
@@ -163,7 +178,9 @@ struct Program {
   std::vector<Constant> constants;
   std::vector<Command> commands;
   std::vector<std::string> cpuFeatures;
-  std::string_view kernels;
+  std::string_view kernels;    // of the host, an ELF shared object
+  std::string_view deviceCode; // PTX; empty: the target is the host
+  std::vector<DeviceKernel> deviceKernels;
   int64_t samplesPerRank;
   double flopsPerRank;
   uint64_t windowBytes;

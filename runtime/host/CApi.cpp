@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/core/BackendLibrary.h"
 #include "runtime/core/Error.h"
 #include "runtime/core/ProgramMemory.h"
 #include "runtime/host/Session.h"
@@ -28,7 +29,7 @@ struct zrt_program {
 };
 
 struct zrt_session {
-  host::Session session;
+  std::unique_ptr<Backend> backend;
 };
 
 // The C enumerations repeat the numbers of the file format.
@@ -41,6 +42,15 @@ static_assert(int(ZRT_DISK) == fb::Space_Disk &&
               int(ZRT_SUM) == fb::AcrossRanks_Sum);
 
 static thread_local std::string lastError;
+
+/// What executes a program for its target.
+static std::unique_ptr<Backend>
+makeBackend(const std::shared_ptr<const Program> &program,
+            const zrt_session_options &options) {
+  if (isForDevice(*program))
+    return makeDeviceBackend(program, options);
+  return std::make_unique<host::Session>(program, options);
+}
 
 /// Runs `body`; an exception becomes a status and the thread's last error.
 template <typename Body>
@@ -331,8 +341,10 @@ zrt_status zrt_session_create(const zrt_program *program,
     *session = nullptr;
     require(program, "the program");
     zrt_session_options defaults = {};
-    *session =
-        new zrt_session{{program->program, options ? *options : defaults}};
+    auto made = std::make_unique<zrt_session>();
+    made->backend =
+        makeBackend(program->program, options ? *options : defaults);
+    *session = made.release();
   });
 }
 
@@ -343,7 +355,7 @@ zrt_status zrt_session_set_parameter(zrt_session *session, uint32_t index,
   return guarded([&] {
     require(session, "the session");
     require(data, "the data");
-    session->session.setParameter(index, data, bytes);
+    session->backend->setParameter(index, data, bytes);
   });
 }
 
@@ -352,7 +364,7 @@ zrt_status zrt_session_get_parameter(const zrt_session *session, uint32_t index,
   return guarded([&] {
     require(session, "the session");
     require(data, "the result");
-    session->session.getParameter(index, data, bytes);
+    session->backend->getParameter(index, data, bytes);
   });
 }
 
@@ -362,7 +374,7 @@ zrt_status zrt_session_read_chunk(const zrt_session *session, uint32_t index,
   return guarded([&] {
     require(session, "the session");
     require(data, "the result");
-    session->session.readChunk(index, rank, offset, data, bytes);
+    session->backend->readChunk(index, rank, offset, data, bytes);
   });
 }
 
@@ -372,7 +384,7 @@ zrt_status zrt_session_write_chunk(zrt_session *session, uint32_t index,
   return guarded([&] {
     require(session, "the session");
     require(data, "the data");
-    session->session.writeChunk(index, rank, offset, data, bytes);
+    session->backend->writeChunk(index, rank, offset, data, bytes);
   });
 }
 
@@ -381,25 +393,25 @@ zrt_status zrt_session_set_input(zrt_session *session, uint32_t index, int rank,
   return guarded([&] {
     require(session, "the session");
     require(data, "the data");
-    session->session.setInput(index, rank, data, bytes);
+    session->backend->setInput(index, rank, data, bytes);
   });
 }
 
 zrt_status zrt_session_accumulate(zrt_session *session) {
   return guarded([&] {
     require(session, "the session");
-    session->session.accumulate();
+    session->backend->accumulate();
   });
 }
 
 const char *zrt_session_disk_access(const zrt_session *session) {
-  return session ? session->session.diskAccess().c_str() : "";
+  return session ? session->backend->diskAccess().c_str() : "";
 }
 
 zrt_status zrt_session_step(zrt_session *session) {
   return guarded([&] {
     require(session, "the session");
-    session->session.step();
+    session->backend->step();
   });
 }
 
@@ -408,7 +420,7 @@ zrt_status zrt_session_read_output(const zrt_session *session, uint32_t index,
   return guarded([&] {
     require(session, "the session");
     require(values, "the result");
-    session->session.readOutput(index, values, count);
+    session->backend->readOutput(index, values, count);
   });
 }
 
@@ -418,7 +430,7 @@ zrt_status zrt_session_read_output_of_rank(const zrt_session *session,
   return guarded([&] {
     require(session, "the session");
     require(data, "the result");
-    session->session.readOutputOfRank(index, rank, data, bytes);
+    session->backend->readOutputOfRank(index, rank, data, bytes);
   });
 }
 
@@ -427,14 +439,14 @@ zrt_status zrt_session_get_counters(const zrt_session *session,
   return guarded([&] {
     require(session, "the session");
     require(counters, "the result");
-    *counters = session->session.counters();
+    *counters = session->backend->counters();
   });
 }
 
 zrt_status zrt_session_reset_counters(zrt_session *session) {
   return guarded([&] {
     require(session, "the session");
-    session->session.resetCounters();
+    session->backend->resetCounters();
   });
 }
 
@@ -443,7 +455,7 @@ zrt_status zrt_session_command_ms(const zrt_session *session, uint32_t rank,
   return guarded([&] {
     require(session, "the session");
     require(ms, "the result");
-    session->session.commandMs(rank, ms, count);
+    session->backend->commandMs(rank, ms, count);
   });
 }
 
@@ -452,6 +464,16 @@ zrt_status zrt_session_spans(const zrt_session *session, uint32_t rank,
   return guarded([&] {
     require(session, "the session");
     require(spans, "the result");
-    session->session.spans(rank, spans, count);
+    session->backend->spans(rank, spans, count);
+  });
+}
+
+zrt_status zrt_get_devices(zrt_device_info *devices, uint32_t room,
+                           uint32_t *count) {
+  return guarded([&] {
+    require(count, "the result");
+    if (room)
+      require(devices, "the room for devices");
+    *count = getDevices(devices, room);
   });
 }

@@ -16,6 +16,7 @@
 #define ZERO_RT_HOST_SESSION_H
 
 #include "runtime/comm/Barrier.h"
+#include "runtime/core/Backend.h"
 #include "runtime/core/KernelLibrary.h"
 #include "runtime/core/Memory.h"
 #include "runtime/core/Program.h"
@@ -35,32 +36,34 @@
 
 namespace zrt::host {
 
-class Session {
+class Session : public Backend {
 public:
   Session(std::shared_ptr<const Program> loaded,
           const zrt_session_options &options);
-  ~Session();
+  ~Session() override;
 
-  void setParameter(uint32_t index, const void *data, uint64_t bytes);
-  void getParameter(uint32_t index, void *data, uint64_t bytes) const;
+  void setParameter(uint32_t index, const void *data, uint64_t bytes) override;
+  void getParameter(uint32_t index, void *data, uint64_t bytes) const override;
   void readChunk(uint32_t index, uint32_t rank, uint64_t offset, void *data,
-                 uint64_t bytes) const;
+                 uint64_t bytes) const override;
   void writeChunk(uint32_t index, uint32_t rank, uint64_t offset,
-                  const void *data, uint64_t bytes);
-  void setInput(uint32_t index, int rank, const void *data, uint64_t bytes);
-  void readOutput(uint32_t index, double *values, uint64_t count) const;
+                  const void *data, uint64_t bytes) override;
+  void setInput(uint32_t index, int rank, const void *data,
+                uint64_t bytes) override;
+  void readOutput(uint32_t index, double *values,
+                  uint64_t count) const override;
   void readOutputOfRank(uint32_t index, uint32_t rank, void *data,
-                        uint64_t bytes) const;
-  void accumulate();
+                        uint64_t bytes) const override;
+  void accumulate() override;
   void step();
 
   /// How the disk is reached; empty: the program keeps nothing there.
-  const std::string &diskAccess() const { return disk; }
+  const std::string &diskAccess() const override { return disk; }
 
-  zrt_counters counters() const;
-  void resetCounters();
-  void commandMs(uint32_t rank, double *ms, uint64_t count) const;
-  void spans(uint32_t rank, zrt_span *spans, uint64_t count) const;
+  zrt_counters counters() const override;
+  void resetCounters() override;
+  void commandMs(uint32_t rank, double *ms, uint64_t count) const override;
+  void spans(uint32_t rank, zrt_span *spans, uint64_t count) const override;
 
 private:
   void prepareCalls(uint32_t threadCount);

@@ -51,12 +51,15 @@ extern "C" {
 /// What went wrong, coarsely; zrt_last_error() says it in words.
 typedef enum zrt_status {
   ZRT_OK = 0,
-  ZRT_ERROR_IO = 1,       ///< a file or folder cannot be used
-  ZRT_ERROR_FORMAT = 2,   ///< the program is damaged or inconsistent
-  ZRT_ERROR_TARGET = 3,   ///< compiled for another machine
-  ZRT_ERROR_ARGUMENT = 4, ///< wrong index, size or value from the caller
-  ZRT_ERROR_MEMORY = 5,   ///< the arenas do not fit
-  ZRT_ERROR_EXECUTION = 6 ///< a rank failed during a step
+  ZRT_ERROR_IO = 1,        ///< a file or folder cannot be used
+  ZRT_ERROR_FORMAT = 2,    ///< the program is damaged or inconsistent
+  ZRT_ERROR_TARGET = 3,    ///< compiled for another machine
+  ZRT_ERROR_ARGUMENT = 4,  ///< wrong index, size or value from the caller
+  ZRT_ERROR_MEMORY = 5,    ///< the arenas do not fit
+  ZRT_ERROR_EXECUTION = 6, ///< a rank failed during a step
+  /// Another process of the group has failed or is lost; it has said why, or
+  /// process 0 has.
+  ZRT_ERROR_PEER = 7
 } zrt_status;
 
 /// Memory spaces, in the numbering of the program file.
@@ -135,6 +138,7 @@ typedef enum zrt_transfer {
 #define ZRT_NUM_TRANSFERS 4
 
 typedef struct zrt_program zrt_program;
+typedef struct zrt_group zrt_group;
 typedef struct zrt_session zrt_session;
 
 /// Text of the last error in the calling thread: one line, names the file,
@@ -301,7 +305,78 @@ zrt_status zrt_program_memory_of(const zrt_program *program, zrt_space space,
                                  zrt_memory *memory, size_t count);
 
 //===----------------------------------------------------------------------===//
+// Accelerators
+//===----------------------------------------------------------------------===//
+
+typedef struct zrt_device_info {
+  char name[256];
+  char target[32]; ///< for --target, as in "cuda:sm_90"
+  uint64_t memory_bytes, free_bytes;
+} zrt_device_info;
+
+/// The accelerators of this machine that programs for CUDA can use: the first
+/// `room` of them into `devices`, how many there are into *count. An error with
+/// the reason where the backend, a driver or a device is missing.
+zrt_status zrt_get_devices(zrt_device_info *devices, uint32_t room,
+                           uint32_t *count);
+
+//===----------------------------------------------------------------------===//
+// Groups: processes that run a program together, one rank each. Without one all
+// ranks of a session are in this process.
+//
+// Functions marked "collective" must be called by all processes in the same
+// order. Once a process has failed they return ZRT_ERROR_PEER in the others.
+//===----------------------------------------------------------------------===//
+
+typedef struct zrt_group_options {
+  uint32_t rank, size;
+  /// Among the processes of this machine; size 0: not known.
+  uint32_t local_rank, local_size;
+  /// Host name or address of process 0 and the TCP port that it listens on.
+  const char *address;
+  uint16_t port;
+  /// How data of collectives on the host travels: "shm" (shared memory of one
+  /// machine), "mpi", or "auto" (NULL too): shm on one machine, else mpi.
+  const char *transport;
+  /// Seconds to wait for the others to come; 0: 60.
+  double connect_timeout_s;
+  /// A collective fails that takes longer than `timeout_factor` times what the
+  /// plan says, and at least `timeout_min_s`; 0: 100 and 30 s. A process that
+  /// is lost is noticed at once, whatever these say.
+  double timeout_factor, timeout_min_s;
+} zrt_group_options;
+
+/// Collective: returns when all processes are there.
+zrt_status zrt_group_create(const zrt_group_options *options,
+                            zrt_group **group);
+/// Leaves the group: to be called by a process that has succeeded, after its
+/// sessions are destroyed. Accepts NULL.
+void zrt_group_destroy(zrt_group *group);
+/// Collective: `bytes` bytes of each process, by rank, into `all`.
+zrt_status zrt_group_all_gather(zrt_group *group, const void *data,
+                                size_t bytes, void *all);
+/// Collective: the bytes of process 0. *data is the group's, until the next
+/// call; other processes give NULL and 0.
+zrt_status zrt_group_broadcast(zrt_group *group, const void **data,
+                               size_t *bytes);
+/// Collective.
+zrt_status zrt_group_barrier(zrt_group *group);
+/// Tells all processes that this one fails with `message`; the first to say so
+/// wins, and process 0 (its successor, if it is lost) is the one to print it.
+zrt_status zrt_group_report_failure(zrt_group *group, const char *message);
+/// Why the run has failed, with the rank: "" if it has not. Until the next
+/// call.
+const char *zrt_group_failure(zrt_group *group);
+/// 1: this process is the one to print it.
+int zrt_group_prints_failure(zrt_group *group);
+
+//===----------------------------------------------------------------------===//
 // Sessions: N ranks with their memory.
+//
+// In a group each process holds the rank of its number. Then creating a session
+// is collective (and compares the programs), as are steps, get_parameter,
+// read_chunk, read_output and read_output_of_rank: they give the result in
+// process 0 at least. What sets values of other ranks does nothing.
 //===----------------------------------------------------------------------===//
 
 typedef struct zrt_session_options {
@@ -326,6 +401,15 @@ typedef struct zrt_session_options {
   const char *offload_path;
   /// Threads that work on launches on the host of one rank; 0 means 1.
   uint32_t host_threads_per_rank;
+  /// The processes of the run, or NULL: all ranks are in this one. It outlives
+  /// the session.
+  zrt_group *group;
+  /// CUDA: number of the device of this process's first rank, further ranks are
+  /// on the devices after it; -1 (and any in a group): by the local rank. Not
+  /// used by the host backend.
+  int device;
+  /// CUDA: a step is captured once and launched as one graph.
+  int graph;
 } zrt_session_options;
 
 #define ZRT_ALL_RANKS (-1)
