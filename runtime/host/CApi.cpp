@@ -13,6 +13,7 @@
 
 #include "runtime/core/BackendLibrary.h"
 #include "runtime/core/Error.h"
+#include "runtime/core/LastError.h"
 #include "runtime/core/ProgramMemory.h"
 #include "runtime/host/Session.h"
 #include "runtime/host/Transfers.h"
@@ -42,6 +43,8 @@ static_assert(int(ZRT_DISK) == fb::Space_Disk &&
               int(ZRT_SUM) == fb::AcrossRanks_Sum);
 
 static thread_local std::string lastError;
+
+void zrt::setLastError(const std::string &text) { lastError = text; }
 
 /// What executes a program for its target.
 static std::unique_ptr<Backend>

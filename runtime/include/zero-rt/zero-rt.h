@@ -335,6 +335,9 @@ typedef struct zrt_group_options {
   /// Host name or address of process 0 and the TCP port that it listens on.
   const char *address;
   uint16_t port;
+  /// Process 0: a socket that listens on that port already, which the group
+  /// then closes; 0: it makes one.
+  int listener;
   /// How data of collectives on the host travels: "shm" (shared memory of one
   /// machine), "mpi", or "auto" (NULL too): shm on one machine, else mpi.
   const char *transport;
