@@ -55,7 +55,7 @@ public:
   void readOutputOfRank(uint32_t index, uint32_t rank, void *data,
                         uint64_t bytes) const override;
   void accumulate() override;
-  void step();
+  void step() override;
 
   /// How the disk is reached; empty: the program keeps nothing there.
   const std::string &diskAccess() const override { return disk; }
