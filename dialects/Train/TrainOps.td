@@ -14,6 +14,7 @@
 #define ZERO_DIALECTS_TRAIN_TRAINOPS_TD
 
 include "dialects/Train/TrainOpsElementwise.td"
+include "dialects/Train/TrainOpsAttention.td"
 include "dialects/Train/TrainOpsContraction.td"
 include "dialects/Train/TrainOpsShape.td"
 include "dialects/Train/TrainOpsNorm.td"
