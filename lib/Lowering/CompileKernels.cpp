@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CompileKernels.h"
 #include "EmitObject.h"
-#include "zero/Lowering/Kernels.h"
 #include "zero/Lowering/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -100,8 +100,12 @@ static void addBufferization(OpPassManager &pm) {
   func.addPass(createKernelPlaceBuffers());
 }
 
-/// Loops and scalars become LLVM.
-static void addToLLVM(OpPassManager &pm, bool expandHalf) {
+void zero::addKernelsToBuffers(OpPassManager &pm) {
+  addToLinalg(pm);
+  addBufferization(pm);
+}
+
+void zero::addKernelsToLLVM(OpPassManager &pm, bool expandHalf) {
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createConvertLinalgToLoopsPass());
   func.addPass(createKernelSplit());
@@ -125,9 +129,8 @@ static void addToLLVM(OpPassManager &pm, bool expandHalf) {
 }
 
 void zero::buildKernelPipeline(OpPassManager &pm, bool expandHalf) {
-  addToLinalg(pm);
-  addBufferization(pm);
-  addToLLVM(pm, expandHalf);
+  addKernelsToBuffers(pm);
+  addKernelsToLLVM(pm, expandHalf);
 }
 
 void zero::registerKernelPipeline() {
@@ -141,13 +144,13 @@ void zero::registerKernelPipeline() {
 // Driver
 //===----------------------------------------------------------------------===//
 
-/// A module with copies of the kernels of `module`; `names` gets their names.
-/// The copies are called NAME.body, which no function of libm is.
-static OwningOpRef<ModuleOp> cloneKernels(ModuleOp module,
-                                          SmallVectorImpl<std::string> &names) {
+OwningOpRef<ModuleOp>
+zero::cloneKernels(ModuleOp module,
+                   llvm::function_ref<bool(func::FuncOp)> wanted,
+                   SmallVectorImpl<std::string> &names) {
   OwningOpRef<ModuleOp> copy(ModuleOp::create(module.getLoc()));
   for (auto func : module.getOps<func::FuncOp>()) {
-    if (!func->hasAttr(kKernelAttr))
+    if (!func->hasAttr(kKernelAttr) || !wanted(func))
       continue;
     func::FuncOp clone = func.clone();
     clone.setPublic();
@@ -168,17 +171,24 @@ static void recordSplits(ModuleOp kernels, ModuleOp module) {
   }
 }
 
-LogicalResult zero::compileKernels(ModuleOp module, const KernelTarget &target,
-                                   std::string &sharedObject) {
-  MLIRContext *context = module.getContext();
+void zero::loadKernelDialects(MLIRContext *context) {
   DialectRegistry registry;
   registerKernelDialects(registry);
   context->appendDialectRegistry(registry);
   context->loadAllAvailableDialects();
+}
 
+LogicalResult zero::compileKernels(ModuleOp module, const KernelTarget &target,
+                                   std::string &sharedObject) {
+  loadKernelDialects(module.getContext());
   SmallVector<std::string> names;
-  OwningOpRef<ModuleOp> kernels = cloneKernels(module, names);
-  PassManager pm(context, ModuleOp::getOperationName());
+  auto ofHost = [&](func::FuncOp kernel) {
+    return target.gpu.empty() || kernel->hasAttr(kHostKernelAttr);
+  };
+  OwningOpRef<ModuleOp> kernels = cloneKernels(module, ofHost, names);
+  if (!target.gpu.empty() && names.empty())
+    return success();
+  PassManager pm(module.getContext(), ModuleOp::getOperationName());
   buildKernelPipeline(pm, !llvm::is_contained(target.features, "f16c"));
   if (failed(pm.run(*kernels)))
     return failure();

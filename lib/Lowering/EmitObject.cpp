@@ -14,6 +14,7 @@
 #include "EmitObject.h"
 
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -34,6 +35,9 @@ using namespace mlir;
 using namespace mlir::zero;
 
 static constexpr llvm::StringLiteral kTriple = "x86_64-unknown-linux-gnu";
+
+/// Ampere, Hopper, Blackwell. Their PTX runs on later ones too.
+static constexpr llvm::StringLiteral kGpus[] = {"sm_80", "sm_90", "sm_100"};
 
 //===----------------------------------------------------------------------===//
 // Target
@@ -80,6 +84,27 @@ FailureOr<KernelTarget> KernelTarget::named(llvm::StringRef cpu, Location loc) {
        info->getEnabledProcessorFeatures())
     target.features.push_back(feature.Key);
   return target;
+}
+
+FailureOr<KernelTarget> KernelTarget::parse(llvm::StringRef text,
+                                            Location loc) {
+  llvm::StringRef name = text;
+  if (name == "host")
+    return host();
+  if (name.consume_front("host:"))
+    return named(name, loc);
+  if (name.consume_front("cuda:") && llvm::is_contained(kGpus, name)) {
+    KernelTarget target = host();
+    target.gpu = name.str();
+    return target;
+  }
+  return emitError(loc) << "unknown target '" << text
+                        << "', expected host, host:CPU, cuda:"
+                        << llvm::join(ArrayRef(kGpus), " or cuda:");
+}
+
+std::string KernelTarget::str() const {
+  return gpu.empty() ? "host:" + cpu : "cuda:" + gpu;
 }
 
 static std::string featureString(const KernelTarget &target) {
@@ -174,7 +199,7 @@ static LogicalResult prepareFunctions(llvm::Module &module,
   return success();
 }
 
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+void zero::optimizeKernels(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager callGraph;
@@ -291,7 +316,7 @@ LogicalResult zero::emitSharedObject(llvm::Module &module,
   module.setDataLayout(machine->createDataLayout());
   if (failed(prepareFunctions(module, names, target, loc)))
     return failure();
-  optimize(module, *machine);
+  optimizeKernels(module, *machine);
   llvm::SmallVector<char, 0> object;
   if (failed(emitObject(module, *machine, loc, object)))
     return failure();

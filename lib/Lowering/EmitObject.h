@@ -17,6 +17,7 @@
 
 namespace llvm {
 class Module;
+class TargetMachine;
 } // namespace llvm
 
 namespace mlir::zero {
@@ -28,6 +29,9 @@ LogicalResult emitSharedObject(llvm::Module &module,
                                llvm::ArrayRef<std::string> names,
                                const KernelTarget &target, Location loc,
                                std::string &sharedObject);
+
+/// Runs LLVM's passes at -O3.
+void optimizeKernels(llvm::Module &module, llvm::TargetMachine &machine);
 
 } // namespace mlir::zero
 

@@ -37,7 +37,8 @@ public:
 
   /// Without `cost` the file does not say when commands are planned to run.
   LogicalResult write(const KernelTarget &target, const CostModel *cost,
-                      StringRef kernels, std::string &bytes);
+                      StringRef kernels, const DeviceCode &device,
+                      std::string &bytes);
 
 private:
   LogicalResult add(Operation *op);
@@ -57,6 +58,7 @@ private:
   void addCallAttrs(plan::CallOp op, fb::CommandT &command);
   void addSync(plan::CommandOpInterface op, fb::CommandT &command);
   void addProgram(const KernelTarget &target);
+  void addDeviceCode(const DeviceCode &device);
   void addTimeline(const Timeline &timeline);
   std::unique_ptr<fb::OperandT> operand(Value value);
   uint32_t buffer(Value value);
@@ -487,11 +489,32 @@ void ZplanWriter::addProgram(const KernelTarget &target) {
   out.window_bytes = program.getWindow().value_or(0);
   out.micro_batches = program.getMicroBatches();
   out.budget_bytes = program.getBudget().value_or(-1);
-  out.target = "host:" + target.cpu;
+  out.target = target.str();
+  if (out.kernels.empty())
+    return;
   // Whether there is a shadow stack is the operating system's choice; no
   // kernel uses one.
   llvm::copy_if(target.features, std::back_inserter(out.cpu_features),
                 [](const std::string &feature) { return feature != "shstk"; });
+}
+
+void ZplanWriter::addDeviceCode(const DeviceCode &device) {
+  out.device_code.assign(device.ptx.begin(), device.ptx.end());
+  for (const DeviceKernel &kernel : device.kernels) {
+    auto table = std::make_unique<fb::DeviceKernelT>();
+    table->name = kernel.name;
+    table->scratch_bytes = kernel.scratchBytes;
+    for (const DeviceLaunch &launch : kernel.launches) {
+      auto entry = std::make_unique<fb::DeviceLaunchT>();
+      entry->entry = launch.entry;
+      entry->grid.assign(launch.grid.begin(), launch.grid.end());
+      entry->block.assign(launch.block.begin(), launch.block.end());
+      entry->shared_bytes = launch.sharedBytes;
+      entry->arguments.assign(launch.arguments.begin(), launch.arguments.end());
+      table->launches.push_back(std::move(entry));
+    }
+    out.device_kernels.push_back(std::move(table));
+  }
 }
 
 void ZplanWriter::addTimeline(const Timeline &timeline) {
@@ -505,12 +528,13 @@ void ZplanWriter::addTimeline(const Timeline &timeline) {
 
 LogicalResult ZplanWriter::write(const KernelTarget &target,
                                  const CostModel *cost, StringRef kernels,
-                                 std::string &bytes) {
+                                 const DeviceCode &device, std::string &bytes) {
   for (Operation &op : program.getBody().front())
     if (failed(add(&op)))
       return failure();
-  addProgram(target);
   out.kernels.assign(kernels.begin(), kernels.end());
+  addProgram(target);
+  addDeviceCode(device);
   if (cost)
     addTimeline(predictTimeline(program, *cost));
 
@@ -536,5 +560,11 @@ LogicalResult mlir::zero::writeZplan(ModuleOp module,
   std::string kernels;
   if (failed(compileKernels(module, target, kernels)))
     return failure();
-  return ZplanWriter(programs.front()).write(target, cost, kernels, bytes);
+  FailureOr<DeviceCode> device = DeviceCode();
+  if (!target.gpu.empty())
+    device = compileDeviceKernels(module, target);
+  if (failed(device))
+    return failure();
+  return ZplanWriter(programs.front())
+      .write(target, cost, kernels, *device, bytes);
 }

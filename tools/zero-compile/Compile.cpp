@@ -84,16 +84,6 @@ static LogicalResult setMicroBatches(ModuleOp module, int64_t microBatches) {
                             << " micro-batches, asked for " << microBatches;
 }
 
-static FailureOr<zero::KernelTarget> kernelTarget(ModuleOp module,
-                                                  StringRef target) {
-  if (target == "host")
-    return zero::KernelTarget::host();
-  if (target.consume_front("host:"))
-    return zero::KernelTarget::named(target, module.getLoc());
-  return module.emitError()
-         << "unknown target '" << target << "', expected host or host:CPU";
-}
-
 /// Fails where `remat` is no name, or too late.
 static LogicalResult checkRemat(ModuleOp module,
                                 const CompileOptions &options) {
@@ -165,7 +155,8 @@ LogicalResult zero_tools::compileToZplan(ModuleOp module,
                                          const CompileOptions &options,
                                          std::string &bytes,
                                          std::string *offloadChoice) {
-  FailureOr<zero::KernelTarget> target = kernelTarget(module, options.target);
+  FailureOr<zero::KernelTarget> target =
+      zero::KernelTarget::parse(options.target, module.getLoc());
   if (failed(target))
     return failure();
   FailureOr<OwningOpRef<ModuleOp>> planned =

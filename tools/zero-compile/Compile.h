@@ -59,7 +59,8 @@ struct CompileOptions {
   std::optional<int64_t> hostMemoryBytes;
   /// There is a folder for a disk arena: "auto" may use it.
   bool offloadToDisk = false;
-  /// "host" (this machine) or "host:CPU" with LLVM's name of a processor.
+  /// "host" (this machine), "host:CPU" with LLVM's name of a processor, or
+  /// "cuda:sm_80", "cuda:sm_90" or "cuda:sm_100" for GPUs of this machine.
   std::string target = "host";
 };
 

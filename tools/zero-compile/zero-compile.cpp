@@ -128,7 +128,8 @@ static std::optional<Arguments> parse(int argc, char **argv) {
   flags.text("--emit", &arguments.emit, "FORM",
              "zplan (default) or plan: the program as MLIR");
   flags.text("--target", &arguments.compile.target, "TARGET",
-             "host (this machine, default) or host:CPU");
+             "host (this machine, default), host:CPU, or GPUs: cuda:sm_80, "
+             "cuda:sm_90 or cuda:sm_100");
   auto inputs = flags.parse(argc, argv);
   if (!inputs)
     return std::nullopt;
@@ -138,8 +139,6 @@ static std::optional<Arguments> parse(int argc, char **argv) {
                                           " and " + (*inputs)[1]);
   if (arguments.output.empty())
     throw FlagError("-o is missing: the file to write");
-  if (!arguments.compile.target.compare(0, 4, "cuda"))
-    throw FlagError("not available yet: --target " + arguments.compile.target);
   if (arguments.emit != "zplan" && arguments.emit != "plan")
     throw FlagError("--emit '" + arguments.emit + "': expected zplan or plan");
   arguments.input = inputs->front();
