@@ -255,6 +255,71 @@ def KernelFuse : Pass<"kernel-fuse", "::mlir::func::FuncOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def KernelMapToGpu : Pass<"kernel-map-to-gpu", "::mlir::func::FuncOp"> {
+  let summary = "Turn a bufferized kernel into launches on a GPU";
+  let description = [{
+    Accepts a kernel whose temporaries are placed (kernel-place-buffers). Its
+    linalg operations and loops become `gpu.launch`es of constant sizes, one
+    after the other, and nothing else stays outside of them:
+
+    - elementwise operations: a thread has a few elements in a row, 16 bytes at
+      a time where the buffers are aligned (tested in the launch);
+    - loops over rows: a warp or a block for each row; what is kept of a row is
+      in registers, sums go by shuffles and shared memory;
+    - sums over the first dimensions: a thread for a few columns, rows cut into
+      parts whose sums a second launch adds up;
+    - sums to a scalar: one block, or a block's part each and a second launch.
+
+    There are no atomics: the same operands give the same bits. Values that go
+    from one launch to the next are in scratch memory, a last argument of bytes
+    with the attribute `plan.scratch`.
+
+    ```mlir
+    // before
+    func.func @k(%x: memref<4096xf32>, %y: memref<4096xf32>) attributes {plan.kernel} {
+      linalg.generic ... ins(%x) outs(%y) { math.exp }
+      return
+    }
+    // after
+    func.func @k(%x: memref<4096xf32>, %y: memref<4096xf32>) attributes {plan.kernel} {
+      gpu.launch blocks(...) in (... = %c4, ...) threads(...) in (... = %c256, ...) {
+        ...
+        %v = vector.load %x[%i] {alignment = 16 : i64} : memref<4096xf32>, vector<4xf32>
+        ...
+      }
+      return
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
+def KernelPrepareGpu : Pass<"kernel-prepare-gpu", "::mlir::func::FuncOp"> {
+  let summary = "Lower what a GPU computes in another way than the host";
+  let description = [{
+    Gradients of poolings add up, for each element of the input, the windows that
+    it is in: steps are independent of each other, where those over windows
+    (train-to-linalg) are not. Runs before train-to-linalg.
+
+    ```mlir
+    // before
+    %g = train.max_pool_grad %grad, %x ...
+    // after
+    %g = scf.for %n = ... { scf.for %c = ... { scf.for %i = ... { scf.for %j = ...
+      // the windows with x[n, c, i, j]
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def KernelPassDestinations : Pass<"kernel-pass-destinations", "::mlir::func::FuncOp"> {
   let summary = "Turn a kernel's tensor results into buffer arguments";
   let description = [{
