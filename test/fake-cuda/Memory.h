@@ -18,6 +18,7 @@
 #ifndef ZERO_TEST_FAKECUDA_MEMORY_H
 #define ZERO_TEST_FAKECUDA_MEMORY_H
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -82,6 +83,7 @@ private:
   struct Ranges {
     std::vector<Range> open; // by slot
     std::vector<Range> closed;
+    size_t limit = 1 << 18; // of `closed`, before adjacent ones are joined
   };
 
   void note(Address address, uint32_t bytes, bool write, unsigned slot) {

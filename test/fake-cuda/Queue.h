@@ -36,10 +36,17 @@ struct Work {
   std::vector<Access> accesses;
   /// Does it, on the device's worker. Returns "" or what went wrong. Called
   /// once for each launch where the work was captured into a graph. The
-  /// accesses have been checked before. Only `find` and `hostAddress` of this
-  /// library may be called from it.
+  /// accesses have been checked before. Only `find`,
+  /// `hostAddress` and `noteAccess` of this library may be called from it.
   std::function<std::string()> run;
+  /// Of work that waits for other devices: called again and again after `run`,
+  /// with other work in between, until it returns true or sets an error.
+  std::function<bool(std::string &error)> poll = nullptr;
 };
+
+/// An access that is only known while the work runs. Returns "" or the error,
+/// which `run` should hand on.
+std::string noteAccess(const Access &access);
 
 /// Puts work on a stream (null: the default stream of the current context).
 /// Accesses are checked when it runs. Every error is also printed.
