@@ -63,6 +63,10 @@ public:
   virtual void onPeerFailure(std::function<void()> abort) = 0;
   /// Why the run has failed, in words; empty: it has not. Any thread.
   virtual std::string failure() const = 0;
+  /// The rank that has failed first, or -1. Any thread.
+  virtual int64_t failedRank() const { return failure().empty() ? -1 : 0; }
+  /// This process is the one to say why. May wait for process 0 to answer.
+  virtual bool printsFailure() { return rank() == 0; }
 };
 
 } // namespace zrt

@@ -370,7 +370,9 @@ zrt_status zrt_group_report_failure(zrt_group *group, const char *message);
 /// Why the run has failed, with the rank: "" if it has not. Until the next
 /// call.
 const char *zrt_group_failure(zrt_group *group);
-/// 1: this process is the one to print it.
+/// The rank that has failed first, or -1.
+int64_t zrt_group_failed_rank(zrt_group *group);
+/// 1: this process is the one to print it. Waits up to 2 s for process 0.
 int zrt_group_prints_failure(zrt_group *group);
 
 //===----------------------------------------------------------------------===//
