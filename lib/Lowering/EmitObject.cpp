@@ -100,7 +100,7 @@ FailureOr<KernelTarget> KernelTarget::parse(llvm::StringRef text,
   }
   return emitError(loc) << "unknown target '" << text
                         << "', expected host, host:CPU, cuda:"
-                        << llvm::join(ArrayRef(kGpus), " or cuda:");
+                        << llvm::join(ArrayRef(kGpus), ", cuda:");
 }
 
 std::string KernelTarget::str() const {

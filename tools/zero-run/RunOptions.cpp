@@ -31,7 +31,7 @@ an .mlir step or an ONNX model is compiled first. The data is a safetensors or
 namespace {
 /// Texts that become typed options after parsing.
 struct RawOptions {
-  std::string betas, grid, shard = "inner", backend = "host";
+  std::string betas, grid, shard = "inner";
   std::vector<std::string> dims;
   std::optional<double> learningRate;
   std::optional<int64_t> logEvery;
@@ -187,7 +187,10 @@ static void addRunFlags(Flags &flags, RunOptions &options, RawOptions &raw) {
              "initial values by name, a safetensors file");
   flags.integer("--seed", &options.seed, 0, INT64_MAX, "S",
                 "accepted; nothing in a step is random yet");
-  flags.text("--backend", &raw.backend, "host", "where it runs");
+  flags.text("--backend", &options.backend, "WHERE",
+             "host (default), cuda: the GPUs of this machine, or cuda:sm_80, "
+             "cuda:sm_90, cuda:sm_100: compiled for these; default for a plan: "
+             "what it is for");
   flags.integer("--threads", &options.threads, 1, 1024, "T",
                 "threads of library calls per rank (default 1)");
   flags.text("--offload-path", &options.offloadPath, "DIR",
@@ -436,10 +439,11 @@ static void checkPlan(const RunOptions &options, const Flags &flags) {
 static void checkFlags(const RunOptions &options, const RawOptions &raw) {
   if (options.data.empty() && !options.explainConfig)
     throw FlagError("--data is missing: the file with the samples");
-  if (raw.backend == "cuda")
-    throw FlagError("not available yet: --backend cuda");
-  if (raw.backend != "host")
-    throw FlagError("--backend '" + raw.backend + "': expected host");
+  const std::string &backend = options.backend;
+  if (!backend.empty() && backend != "host" && backend != "cuda" &&
+      backend.compare(0, 5, "cuda:"))
+    throw FlagError("--backend '" + backend +
+                    "': expected host, cuda or cuda:sm_90");
   if (options.kind == ModelKind::Onnx && options.loss.empty() &&
       !options.explainConfig)
     throw FlagError(options.model +

@@ -93,6 +93,8 @@ struct RunOptions {
   // What is run.
   std::string data, weights, metrics, saveWeights, trace, report;
   std::optional<int64_t> steps, batch, threads;
+  /// "host", "cuda" or "cuda:sm_90"; empty: not said.
+  std::string backend;
   /// Folder of what is on disk, and threads of the host's part of a step, of a
   /// rank.
   std::string offloadPath;

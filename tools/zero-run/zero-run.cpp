@@ -13,6 +13,7 @@
 
 #include "ConfigFile.h"
 #include "Flags.h"
+#include "RunTarget.h"
 #include "RunTimeline.h"
 #include "StepSettings.h"
 #include "Summary.h"
@@ -88,6 +89,7 @@ static std::string compileModel(const RunOptions &options,
   prepareContext(context);
   OneLineErrors errors(context, "zero-run", options.model);
   CompileOptions compile = compileOptions(options);
+  compile.target = targetOf(options.backend);
   std::string bytes;
   auto module = loadModule(options, context, weightsFolder);
   if (module && compile.trainStep)
@@ -241,6 +243,7 @@ static int run(const RunOptions &options) {
     std::string plan = compileModel(options, initFolder, offloadChoice);
     require(program.loadBytes(plan.data(), plan.size()));
   }
+  checkTarget(options, program);
   checkBudget(options, program, ZRT_DEVICE);
   checkBudget(options, program, ZRT_HOST);
   checkAccumulation(options, program);
