@@ -33,6 +33,11 @@ public:
                             uint64_t bytes) const = 0;
   virtual void readChunk(uint32_t index, uint32_t rank, uint64_t offset,
                          void *data, uint64_t bytes) const = 0;
+  /// Where all ranks are local, the two are the same.
+  virtual void readLocalChunk(uint32_t index, uint32_t rank, uint64_t offset,
+                              void *data, uint64_t bytes) const {
+    readChunk(index, rank, offset, data, bytes);
+  }
   virtual void writeChunk(uint32_t index, uint32_t rank, uint64_t offset,
                           const void *data, uint64_t bytes) = 0;
   virtual void setInput(uint32_t index, int rank, const void *data,

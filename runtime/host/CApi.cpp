@@ -381,6 +381,17 @@ zrt_status zrt_session_read_chunk(const zrt_session *session, uint32_t index,
   });
 }
 
+zrt_status zrt_session_read_local_chunk(const zrt_session *session,
+                                        uint32_t index, uint32_t rank,
+                                        uint64_t offset, void *data,
+                                        size_t bytes) {
+  return guarded([&] {
+    require(session, "the session");
+    require(data, "the result");
+    session->backend->readLocalChunk(index, rank, offset, data, bytes);
+  });
+}
+
 zrt_status zrt_session_write_chunk(zrt_session *session, uint32_t index,
                                    uint32_t rank, uint64_t offset,
                                    const void *data, size_t bytes) {

@@ -140,6 +140,11 @@ public:
                    size_t bytes) const {
     return zrt_session_read_chunk(get(), index, rank, offset, data, bytes);
   }
+  Status readLocalChunk(uint32_t index, uint32_t rank, uint64_t offset,
+                        void *data, size_t bytes) const {
+    return zrt_session_read_local_chunk(get(), index, rank, offset, data,
+                                        bytes);
+  }
   Status writeChunk(uint32_t index, uint32_t rank, uint64_t offset,
                     const void *data, size_t bytes) {
     return zrt_session_write_chunk(get(), index, rank, offset, data, bytes);

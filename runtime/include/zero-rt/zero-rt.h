@@ -447,6 +447,12 @@ zrt_status zrt_session_get_parameter(const zrt_session *session, uint32_t index,
 zrt_status zrt_session_read_chunk(const zrt_session *session, uint32_t index,
                                   uint32_t rank, uint64_t offset, void *data,
                                   size_t bytes);
+/// The same for a rank of this process, and not collective: for what each
+/// process of a group does by itself.
+zrt_status zrt_session_read_local_chunk(const zrt_session *session,
+                                        uint32_t index, uint32_t rank,
+                                        uint64_t offset, void *data,
+                                        size_t bytes);
 /// Writes to the same place. The first piece of a parameter counts as its
 /// value: the caller writes the others before the next step.
 zrt_status zrt_session_write_chunk(zrt_session *session, uint32_t index,
