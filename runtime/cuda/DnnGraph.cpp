@@ -54,9 +54,12 @@ static int64_t alignmentOf(CUdeviceptr address) {
   return int64_t((address | 16) & ~((address | 16) - 1));
 }
 
-/// The first line of what the library said.
+/// What the library said, on one line.
 static std::string oneLine(std::string text) {
-  text = text.substr(0, text.find('\n'));
+  while (!text.empty() && text.back() == '\n')
+    text.pop_back();
+  for (size_t at = 0; (at = text.find('\n', at)) != std::string::npos;)
+    text.replace(at, 1, "; ");
   return text.empty() ? "no reason given" : text;
 }
 

@@ -113,8 +113,8 @@ static Attribute makeAttribute(cudnnBackendAttributeType_t type,
 }
 
 /// An engine's configuration for the graph of `operations`.
-static DescriptorPtr makeConfig(int64_t index,
-                                const DescriptorPtr &operations) {
+static DescriptorPtr makeConfig(int64_t index, const DescriptorPtr &operations,
+                                uint64_t workspaceBytes) {
   auto engine = std::make_shared<Descriptor>();
   engine->type = CUDNN_BACKEND_ENGINE_DESCRIPTOR;
   engine->finalized = true;
@@ -138,6 +138,10 @@ static DescriptorPtr makeConfig(int64_t index,
       CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, {}, {engine}};
   config->attributes[CUDNN_ATTR_ENGINECFG_KNOB_CHOICES] = {
       CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, {}, {}};
+  config->attributes[CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE] = makeAttribute(
+      CUDNN_TYPE_INT64, std::vector<int64_t>{int64_t(workspaceBytes)});
+  config->attributes[CUDNN_ATTR_ENGINECFG_SHARED_MEMORY_USED] =
+      makeAttribute(CUDNN_TYPE_INT32, std::vector<int32_t>{48 << 10});
   return config;
 }
 
@@ -147,11 +151,11 @@ static void listEngines(Descriptor &heuristics) {
       heuristics.get(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH).descriptors.at(0);
   Attribute results{CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, {}, {}};
   try {
-    Graph::read(*operations);
+    uint64_t bytes = Graph::read(*operations).workspaceBytes;
     if (injectedFault("cudnnHeuristics").empty())
       for (int64_t engine :
            {TensorCoreEngine, NondeterministicEngine, PlainEngine})
-        results.descriptors.push_back(makeConfig(engine, operations));
+        results.descriptors.push_back(makeConfig(engine, operations, bytes));
   } catch (const DnnError &error) {
     lastError = error.what();
   }
