@@ -63,6 +63,7 @@ void zero::registerKernelDialects(DialectRegistry &registry) {
   tensor::registerValueBoundsOpInterfaceExternalModels(registry);
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
+  registerDeviceDialects(registry);
 }
 
 //===----------------------------------------------------------------------===//
@@ -86,7 +87,7 @@ static void addToLinalg(OpPassManager &pm) {
 }
 
 /// Tensors become the caller's buffers, or temporaries on the stack.
-static void addBufferization(OpPassManager &pm) {
+static void addBufferization(OpPassManager &pm, int64_t maxTemporaryBytes) {
   pm.addNestedPass<func::FuncOp>(createKernelPassDestinations());
   // A result is computed where it is wanted: this must precede the analysis.
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
@@ -97,12 +98,12 @@ static void addBufferization(OpPassManager &pm) {
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createCanonicalizerPass());
   func.addPass(createCSEPass());
-  func.addPass(createKernelPlaceBuffers());
+  func.addPass(createKernelPlaceBuffers({maxTemporaryBytes}));
 }
 
-void zero::addKernelsToBuffers(OpPassManager &pm) {
+void zero::addKernelsToBuffers(OpPassManager &pm, int64_t maxTemporaryBytes) {
   addToLinalg(pm);
-  addBufferization(pm);
+  addBufferization(pm, maxTemporaryBytes);
 }
 
 void zero::addKernelsToLLVM(OpPassManager &pm, bool expandHalf) {
@@ -129,7 +130,7 @@ void zero::addKernelsToLLVM(OpPassManager &pm, bool expandHalf) {
 }
 
 void zero::buildKernelPipeline(OpPassManager &pm, bool expandHalf) {
-  addKernelsToBuffers(pm);
+  addKernelsToBuffers(pm, KernelPlaceBuffersOptions().maxStackBytes);
   addKernelsToLLVM(pm, expandHalf);
 }
 

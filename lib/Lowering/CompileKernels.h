@@ -21,6 +21,9 @@
 
 namespace mlir::zero {
 
+/// The part of registerKernelDialects that only GPUs need.
+void registerDeviceDialects(DialectRegistry &registry);
+
 /// Loads what compilation needs into a context that may lack it.
 void loadKernelDialects(MLIRContext *context);
 
@@ -31,8 +34,9 @@ OwningOpRef<ModuleOp>
 cloneKernels(ModuleOp module, llvm::function_ref<bool(func::FuncOp)> wanted,
              llvm::SmallVectorImpl<std::string> &names);
 
-/// Adds the passes from kernels on tensors to linalg and loops on buffers.
-void addKernelsToBuffers(OpPassManager &pm);
+/// Adds the passes from kernels on tensors to linalg and loops on buffers, with
+/// at most `maxTemporaryBytes` of temporaries.
+void addKernelsToBuffers(OpPassManager &pm, int64_t maxTemporaryBytes);
 
 /// Adds the passes from those to the LLVM dialect of a processor; `expandHalf`
 /// where it cannot convert f16.

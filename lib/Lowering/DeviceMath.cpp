@@ -18,8 +18,9 @@
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/IR/IRBuilder.h"
-#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IRReader/IRReader.h"
 #include "llvm/Linker/Linker.h"
@@ -46,14 +47,14 @@ static llvm::Value *getInteger(llvm::Value *value) {
 
 /// Adam's bias correction: beta^t, the product of beta^(2^k) over the bits k of
 /// t, which are constants. For beta in (0, 1) all but some 25 of them are 0.
-static bool expandPower(llvm::CallInst *call) {
+static void expandPower(llvm::CallInst *call) {
   auto *base = dyn_cast<llvm::ConstantFP>(call->getArgOperand(0));
   llvm::Value *exponent = getInteger(call->getArgOperand(1));
-  if (!base || !exponent || !call->getType()->isDoubleTy())
-    return false;
+  if (!base || !exponent)
+    return;
   double power = base->getValueAPF().convertToDouble();
   if (!(power > 0 && power < 1))
-    return false;
+    return;
   llvm::IRBuilder<> b(call);
   llvm::Type *type = exponent->getType();
   llvm::Value *result = llvm::ConstantFP::get(call->getType(), 1.0);
@@ -72,80 +73,40 @@ static bool expandPower(llvm::CallInst *call) {
                           llvm::ConstantFP::get(call->getType(), 0.0));
   call->replaceAllUsesWith(result);
   call->eraseFromParent();
-  return true;
 }
 
 //===----------------------------------------------------------------------===//
 // libdevice
 //===----------------------------------------------------------------------===//
 
-/// The name in libm of a function that NVPTX has no instruction for, without
-/// the "f" of f32; empty for any other.
-static StringRef getMathName(const llvm::Function &function) {
-  switch (function.getIntrinsicID()) {
-  case llvm::Intrinsic::not_intrinsic: {
-    StringRef name = function.getName();
-    if (!function.isDeclaration() || name.starts_with("__nv_"))
-      return "";
-    if (function.getReturnType()->isFloatTy())
-      name.consume_back("f");
-    return name;
-  }
-  case llvm::Intrinsic::exp:
-    return "exp";
-  case llvm::Intrinsic::exp2:
-    return "exp2";
-  case llvm::Intrinsic::log:
-    return "log";
-  case llvm::Intrinsic::log2:
-    return "log2";
-  case llvm::Intrinsic::log10:
-    return "log10";
-  case llvm::Intrinsic::pow:
-    return "pow";
-  case llvm::Intrinsic::powi:
-    return "powi";
-  case llvm::Intrinsic::sin:
-    return "sin";
-  case llvm::Intrinsic::cos:
-    return "cos";
-  case llvm::Intrinsic::tan:
-    return "tan";
-  case llvm::Intrinsic::acos:
-    return "acos";
-  case llvm::Intrinsic::asin:
-    return "asin";
-  case llvm::Intrinsic::atan:
-    return "atan";
-  case llvm::Intrinsic::atan2:
-    return "atan2";
-  case llvm::Intrinsic::sinh:
-    return "sinh";
-  case llvm::Intrinsic::cosh:
-    return "cosh";
-  case llvm::Intrinsic::tanh:
-    return "tanh";
-  default:
-    return "";
-  }
+/// Functions of libdevice that are one instruction; upstream's conversion to
+/// NVVM calls them all the same.
+static llvm::Intrinsic::ID getInstruction(StringRef function) {
+  return llvm::StringSwitch<llvm::Intrinsic::ID>(function)
+      .Case("__nv_ceil", llvm::Intrinsic::ceil)
+      .Case("__nv_copysign", llvm::Intrinsic::copysign)
+      .Case("__nv_fabs", llvm::Intrinsic::fabs)
+      .Case("__nv_floor", llvm::Intrinsic::floor)
+      .Case("__nv_fma", llvm::Intrinsic::fma)
+      .Case("__nv_rint", llvm::Intrinsic::roundeven)
+      .Case("__nv_sqrt", llvm::Intrinsic::sqrt)
+      .Case("__nv_trunc", llvm::Intrinsic::trunc)
+      .Default(llvm::Intrinsic::not_intrinsic);
 }
 
-/// Makes what calls a function of libm call libdevice's. Returns the name of
-/// one of them, or nothing if there is none.
-static std::string callLibdevice(llvm::Module &module) {
-  std::string last;
-  for (llvm::Function &function : llvm::make_early_inc_range(module)) {
-    StringRef name = getMathName(function);
-    if (name.empty())
-      continue;
-    last = ("__nv_" + name + (function.getReturnType()->isFloatTy() ? "f" : ""))
-               .str();
-    llvm::FunctionCallee callee =
-        module.getOrInsertFunction(last, function.getFunctionType());
-    function.replaceAllUsesWith(callee.getCallee());
-    function.eraseFromParent();
-  }
-  return last;
+/// Turns calls of `function`, of libdevice, into instructions if they are some.
+static bool callInstruction(llvm::Function &function) {
+  StringRef name = function.getName();
+  llvm::Type *type = function.getReturnType();
+  if (type->isFloatTy())
+    name.consume_back("f");
+  llvm::Intrinsic::ID id = getInstruction(name);
+  if (id == llvm::Intrinsic::not_intrinsic)
+    return false;
+  function.replaceAllUsesWith(llvm::Intrinsic::getOrInsertDeclaration(
+      function.getParent(), id, {type}));
+  function.eraseFromParent();
+  return true;
 }
 
 /// Where CUDA's toolkit may be.
@@ -158,7 +119,7 @@ static SmallVector<std::string> getToolkits() {
   return places;
 }
 
-static LogicalResult linkLibdevice(llvm::Module &module, StringRef function,
+static LogicalResult linkLibdevice(llvm::Module &module, std::string function,
                                    Location loc) {
   SmallVector<std::string> places = getToolkits();
   for (const std::string &place : places) {
@@ -187,17 +148,18 @@ static LogicalResult linkLibdevice(llvm::Module &module, StringRef function,
 }
 
 LogicalResult zero::linkDeviceMath(llvm::Module &module, Location loc) {
-  SmallVector<llvm::CallInst *> powers;
-  for (llvm::Function &function : module)
-    if (function.getIntrinsicID() == llvm::Intrinsic::pow)
-      for (llvm::User *user : function.users())
-        powers.push_back(cast<llvm::CallInst>(user));
-  for (llvm::CallInst *power : powers)
-    expandPower(power);
-  // A declaration without calls would be looked for all the same.
-  for (llvm::Function &function : llvm::make_early_inc_range(module))
-    if (function.isDeclaration() && function.use_empty())
+  std::string missing;
+  for (llvm::Function &function : llvm::make_early_inc_range(module)) {
+    if (!function.isDeclaration() || !function.getName().starts_with("__nv_"))
+      continue;
+    if (function.getName() == "__nv_pow")
+      for (llvm::User *user : llvm::make_early_inc_range(function.users()))
+        expandPower(cast<llvm::CallInst>(user));
+    // A declaration without calls would be looked for all the same.
+    if (function.use_empty())
       function.eraseFromParent();
-  std::string function = callLibdevice(module);
-  return function.empty() ? success() : linkLibdevice(module, function, loc);
+    else if (!callInstruction(function))
+      missing = function.getName().str();
+  }
+  return missing.empty() ? success() : linkLibdevice(module, missing, loc);
 }
