@@ -15,6 +15,8 @@
 #include "runtime/core/Error.h"
 #include "runtime/cuda/DnnGraph.h"
 
+#include <algorithm>
+
 using namespace zrt;
 using namespace zrt::cuda;
 
@@ -128,15 +130,35 @@ static Tensor addBias(DnnGraph &graph, const CallSite &site,
                                      cudnn_frontend::PointwiseMode_t::ADD));
 }
 
-/// The convolution, with its bias if `biased`.
-static std::shared_ptr<DnnGraph> buildForward(const CallSite &site,
-                                              bool biased) {
+static Tensor convolve(DnnGraph &graph, const CallSite &site) {
+  Tensor x = input(graph, site, 0), w = input(graph, site, 1);
+  return graph.graph().conv_fprop(x, w,
+                                  Window(site).as<fe::Conv_fprop_attributes>());
+}
+
+static std::shared_ptr<DnnGraph> buildForward(const CallSite &site) {
   auto graph = std::make_shared<DnnGraph>(site);
-  Tensor x = input(*graph, site, 0), w = input(*graph, site, 1);
-  Tensor y = graph->graph().conv_fprop(
-      x, w, Window(site).as<fe::Conv_fprop_attributes>());
-  output(*graph, site, biased ? addBias(*graph, site, y) : y,
+  Tensor y = convolve(*graph, site);
+  output(*graph, site, hasBias(site) ? addBias(*graph, site, y) : y,
          site.operands.size() - 1);
+  graph->plan(/*deterministic=*/true);
+  return graph;
+}
+
+/// The two halves of a convolution with a bias: into scratch memory, and out of
+/// it.
+static std::shared_ptr<DnnGraph> buildProduct(const CallSite &site) {
+  auto graph = std::make_shared<DnnGraph>(site);
+  graph->scratchOutput(convolve(*graph, site), 3,
+                       Shape(site.operands[3].view).sizes);
+  graph->plan(/*deterministic=*/true);
+  return graph;
+}
+
+static std::shared_ptr<DnnGraph> buildSum(const CallSite &site) {
+  auto graph = std::make_shared<DnnGraph>(site);
+  Tensor product = graph->scratchInput(3, Shape(site.operands[3].view).sizes);
+  output(*graph, site, addBias(*graph, site, product), 3);
   graph->plan(/*deterministic=*/true);
   return graph;
 }
@@ -161,12 +183,57 @@ static std::shared_ptr<DnnGraph> buildGradWeight(const CallSite &site) {
   return graph;
 }
 
+namespace {
+/// A convolution and then its bias, where cuDNN has no kernel for both.
+class BiasedConvolution final : public LibraryCall {
+public:
+  explicit BiasedConvolution(const CallSite &site)
+      : product(findDnnGraph(site, "conv without bias",
+                             [&] { return buildProduct(site); })),
+        sum(findDnnGraph(site, "bias of conv", [&] { return buildSum(site); })),
+        addresses(addressesOf(site)),
+        productBytes((bytesOf(site.operands[3]) + 255) / 256 * 256) {}
+
+  uint64_t workspaceBytes() const override {
+    return productBytes +
+           std::max(product->workspaceBytes(), sum->workspaceBytes());
+  }
+  void run(CUstream stream, CUdeviceptr workspace) override {
+    std::vector<CUdeviceptr> all = addresses;
+    all.push_back(workspace);
+    product->run(stream, all, workspace + productBytes);
+    sum->run(stream, all, workspace + productBytes);
+  }
+
+private:
+  static uint64_t bytesOf(const CallOperand &operand) {
+    return uint64_t(*elementCount(operand.view.sizes)) *
+           elementBytes(operand.type);
+  }
+
+  std::shared_ptr<const DnnGraph> product, sum;
+  std::vector<CUdeviceptr> addresses;
+  uint64_t productBytes;
+};
+} // namespace
+
+static std::unique_ptr<LibraryCall> makeForward(const CallSite &site) {
+  auto build = [&] { return buildForward(site); };
+  if (!hasBias(site))
+    return std::make_unique<DnnCall>(findDnnGraph(site, "conv", build), site);
+  try {
+    return std::make_unique<DnnCall>(findDnnGraph(site, "conv", build), site);
+  } catch (const Error &) {
+    return std::make_unique<BiasedConvolution>(site);
+  }
+}
+
 std::unique_ptr<LibraryCall> cuda::makeConvolution(const CallSite &site) {
   checkOperands(site);
   const std::string &callee = site.command.callee;
-  auto build = [&]() {
-    if (callee == "conv")
-      return buildForward(site, hasBias(site));
+  if (callee == "conv")
+    return makeForward(site);
+  auto build = [&] {
     return callee == "conv_grad_input" ? buildGradInput(site)
                                        : buildGradWeight(site);
   };

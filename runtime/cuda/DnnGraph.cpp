@@ -119,23 +119,18 @@ void DnnGraph::output(const Tensor &tensor, size_t operand) {
   output(tensor, operand, view.sizes, view.strides);
 }
 
-/// Scratch memory is contiguous and well aligned.
-static void describeScratch(fe::Tensor_attributes &tensor, int64_t uid) {
-  tensor.set_uid(uid).set_alignment(16);
-}
-
-DnnGraph::Tensor DnnGraph::scratchInput(size_t operand) {
-  View view = contiguousView(operands[operand].view.sizes);
+DnnGraph::Tensor DnnGraph::scratchInput(size_t operand,
+                                        const std::vector<int64_t> &sizes) {
   fe::Tensor_attributes tensor;
-  describe(tensor, operand, view.sizes, view.strides);
-  describeScratch(tensor, int64_t(operands.size()) + 1);
+  describe(tensor, operand, sizes, contiguousView(sizes).strides);
+  tensor.set_uid(int64_t(operands.size()) + 1).set_alignment(16);
   return operations.tensor(tensor);
 }
 
-void DnnGraph::scratchOutput(const Tensor &tensor, size_t operand) {
-  View view = contiguousView(operands[operand].view.sizes);
-  output(tensor, operand, view.sizes, view.strides);
-  describeScratch(*tensor, int64_t(operands.size()) + 1);
+void DnnGraph::scratchOutput(const Tensor &tensor, size_t operand,
+                             const std::vector<int64_t> &sizes) {
+  output(tensor, operand, sizes, contiguousView(sizes).strides);
+  tensor->set_uid(int64_t(operands.size()) + 1).set_alignment(16);
 }
 
 void DnnGraph::plan(bool deterministic) {

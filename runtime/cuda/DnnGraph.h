@@ -49,10 +49,11 @@ public:
   void output(const Tensor &tensor, size_t operand);
   void output(const Tensor &tensor, size_t operand, std::vector<int64_t> sizes,
               std::vector<int64_t> strides);
-  /// Scratch memory of the size and type of an operand, its address the one
-  /// after the operands': read here or, with `output`, written.
-  Tensor scratchInput(size_t operand);
-  void scratchOutput(const Tensor &tensor, size_t operand);
+  /// Contiguous scratch memory of an operand's type, its address the one after
+  /// the operands': read or written.
+  Tensor scratchInput(size_t operand, const std::vector<int64_t> &sizes);
+  void scratchOutput(const Tensor &tensor, size_t operand,
+                     const std::vector<int64_t> &sizes);
 
   /// Chooses a plan. `deterministic`: only one that gives the same bits each
   /// time. Throws Error.
