@@ -12,16 +12,23 @@
 
 #include "runtime/comm/Barrier.h"
 
-using namespace zrt;
+#include <algorithm>
 
-void Barrier::wait() {
+using namespace zrt;
+using std::chrono::nanoseconds;
+
+void Barrier::wait(nanoseconds limit) {
   uint32_t seen = phase.load();
   // After `phase`: whoever aborts later than this test changes it.
   if (aborted.load())
     throw Aborted();
+  if (shared)
+    shared->came()[position].fetch_add(1);
   if (arrived.fetch_add(1) + 1 == ranks) {
     arrived.store(0);
     phase.increment();
+  } else if (shared) {
+    waitForProcesses(seen, limit);
   } else {
     phase.waitWhile(seen);
   }
@@ -29,7 +36,34 @@ void Barrier::wait() {
     throw Aborted();
 }
 
+/// Another process must not see a phase end because this one gives up: so an
+/// abort only wakes, and who was about to sleep then looks again soon.
+void Barrier::waitForProcesses(uint32_t seen, nanoseconds limit) {
+  using Clock = std::chrono::steady_clock;
+  constexpr nanoseconds oneSleep = std::chrono::milliseconds(50);
+  Clock::time_point begin = Clock::now();
+  while (!phase.waitWhile(seen, std::min(oneSleep, limit))) {
+    if (aborted.load())
+      throw Aborted();
+    if (Clock::now() - begin >= limit)
+      throw TimedOut(late());
+  }
+}
+
+/// The positions that have come less often than this one.
+std::vector<uint32_t> Barrier::late() const {
+  std::vector<uint32_t> result;
+  uint32_t own = shared->came()[position].load();
+  for (uint32_t other = 0; other < ranks; ++other)
+    if (shared->came()[other].load() != own)
+      result.push_back(other);
+  return result;
+}
+
 void Barrier::abort() {
   aborted.store(true);
-  phase.increment();
+  if (shared)
+    phase.wakeAll();
+  else
+    phase.increment();
 }

@@ -1,4 +1,4 @@
-//===- Collective.h - Collectives among rank threads ----------------------===//
+//===- Collective.h - Collectives in memory that ranks share --------------===//
 //
 // Part of the zero-opt project, under the Apache License v2.0 with LLVM
 // Exceptions.
@@ -6,14 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// all_gather, reduce_scatter and all_reduce in shared memory, among the ranks
-// of one group; a rank is known by its position in the group.
+// all_gather, reduce_scatter and all_reduce among the ranks of one group, each
+// of which can read the memory of the others: threads, or processes that share
+// their arenas. A rank is known by its position in the group.
 //
-// A reduction adds the ranks' values of an element in the order of the group
-// and then divides by its size if it averages; bf16 and f16 in f32, with one
-// rounding at the end. Both reductions use one function for it, so that their
-// bits agree, however tensors are put into buckets. Over two axes it is the
-// reduction along the inner axis and then that along the outer one.
+// Both reductions use one function (Reduction.h), so that their bits agree,
+// however tensors are put into buckets.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,15 +38,37 @@ struct CollectivePiece {
   uint64_t inner;
 };
 
-class Collective {
-public:
-  /// `barrier` is the group's on the collective's stream.
-  Collective(fb::Op op, bool average, std::vector<CollectivePiece> pieces,
-             Barrier &barrier)
-      : op(op), average(average), pieces(std::move(pieces)), barrier(barrier) {}
+struct ElementRange {
+  uint64_t begin, end;
+};
 
-  /// This rank's part; returns when no rank reads or writes for it any more.
-  void run(uint32_t rank) const;
+/// The elements whose shard a rank holds.
+ElementRange chunkOf(const CollectivePiece &piece, uint32_t position);
+/// The elements that a rank adds up in an all_reduce: equal parts that begin
+/// on cache lines.
+ElementRange partOf(const CollectivePiece &piece, uint32_t position);
+
+/// A collective of a program in one group, executed once in each step.
+class CollectiveCall {
+public:
+  virtual ~CollectiveCall() = default;
+
+  /// The part of the rank at `position`; returns when no rank reads or writes
+  /// for it any more. Throws Aborted when another rank has failed.
+  virtual void run(uint32_t position) = 0;
+};
+
+class Collective : public CollectiveCall {
+public:
+  /// `barrier` is the group's on the collective's stream; it waits for `limit`.
+  Collective(fb::Op op, bool average, std::vector<CollectivePiece> pieces,
+             Barrier &barrier,
+             std::chrono::nanoseconds limit = std::chrono::nanoseconds::max())
+      : op(op), average(average), pieces(std::move(pieces)), barrier(barrier),
+        limit(limit) {}
+
+  /// Throws TimedOut as the barrier does.
+  void run(uint32_t position) override;
 
 private:
   void allGather(uint32_t rank) const;
@@ -60,6 +80,7 @@ private:
   bool average;
   std::vector<CollectivePiece> pieces;
   Barrier &barrier;
+  std::chrono::nanoseconds limit;
 };
 
 } // namespace zrt

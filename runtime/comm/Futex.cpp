@@ -13,6 +13,7 @@
 #include "runtime/comm/Futex.h"
 
 #include <climits>
+#include <ctime>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <thread>
@@ -32,34 +33,61 @@ static void pauseCore() {
 /// spins for longer keeps the one it waits for off the core.
 static constexpr uint32_t mostLooks = 100;
 
+static uint32_t looksOf(uint32_t threads) {
+  return threads <= std::thread::hardware_concurrency() ? mostLooks : 0;
+}
+
 WatchedNumber::WatchedNumber(uint32_t threads)
-    : looks(threads <= std::thread::hardware_concurrency() ? mostLooks : 0) {}
+    : state(own), shared(false), looks(looksOf(threads)) {}
+
+WatchedNumber::WatchedNumber(NumberState &shared, uint32_t threads)
+    : state(shared), shared(true), looks(looksOf(threads)) {}
 
 void WatchedNumber::wakeAll() {
-  if (sleepers.load())
-    syscall(SYS_futex, &number, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr,
-            0);
+  if (state.sleepers.load())
+    syscall(SYS_futex, &state.number, shared ? FUTEX_WAKE : FUTEX_WAKE_PRIVATE,
+            INT_MAX, nullptr, nullptr, 0);
 }
 
 void WatchedNumber::store(uint32_t value) {
-  number.store(value);
+  state.number.store(value);
   wakeAll();
 }
 
 void WatchedNumber::increment() {
-  number.fetch_add(1);
+  state.number.fetch_add(1);
   wakeAll();
 }
 
-void WatchedNumber::waitWhile(uint32_t seen) {
-  for (uint32_t look = 0; look < looks && number.load() == seen; ++look)
+/// Looks for a while; true if the number is still the same.
+bool WatchedNumber::look(uint32_t seen) const {
+  for (uint32_t look = 0; look < looks && load() == seen; ++look)
     pauseCore();
-  if (number.load() != seen)
+  return load() == seen;
+}
+
+void WatchedNumber::waitWhile(uint32_t seen) {
+  if (!look(seen))
     return;
   // Counted before the kernel compares the number, and a writer changes the
   // number before it reads the count: one of the two sees the other.
-  sleepers.fetch_add(1);
-  while (number.load() == seen)
-    syscall(SYS_futex, &number, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
-  sleepers.fetch_sub(1);
+  state.sleepers.fetch_add(1);
+  while (load() == seen)
+    syscall(SYS_futex, &state.number, shared ? FUTEX_WAIT : FUTEX_WAIT_PRIVATE,
+            seen, nullptr, nullptr, 0);
+  state.sleepers.fetch_sub(1);
+}
+
+bool WatchedNumber::waitWhile(uint32_t seen, std::chrono::nanoseconds limit) {
+  if (!look(seen))
+    return true;
+  timespec time = {time_t(limit.count() / 1000000000),
+                   long(limit.count() % 1000000000)};
+  state.sleepers.fetch_add(1);
+  // Woken too early, the caller waits again.
+  if (load() == seen)
+    syscall(SYS_futex, &state.number, shared ? FUTEX_WAIT : FUTEX_WAIT_PRIVATE,
+            seen, &time, nullptr, 0);
+  state.sleepers.fetch_sub(1);
+  return load() != seen;
 }

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A number that threads watch: they look at it for about a microsecond, where
-// each can have a core of its own, and then sleep until it changes.
+// each can have a core of its own, and then sleep until it changes. The threads
+// may be of several processes that share the number's memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +16,7 @@
 #define ZERO_RT_COMM_FUTEX_H
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 
@@ -28,23 +30,38 @@ public:
   }
 };
 
+/// The number and how many sleep; zeros at first.
+struct NumberState {
+  std::atomic<uint32_t> number{0};
+  std::atomic<uint32_t> sleepers{0};
+};
+
 class WatchedNumber {
 public:
-  /// `threads` are all that may run at the same time.
+  /// For threads of this process; `threads` are all that may run at the same
+  /// time.
   explicit WatchedNumber(uint32_t threads);
+  /// In memory that processes share.
+  WatchedNumber(NumberState &shared, uint32_t threads);
 
-  uint32_t load() const { return number.load(); }
+  uint32_t load() const { return state.number.load(); }
   void store(uint32_t value);
   void increment();
   /// Returns once the number is another than `seen`.
   void waitWhile(uint32_t seen);
-
-private:
+  /// The same, but not for longer than about `limit`, and until woken: false
+  /// if it is `seen` then.
+  bool waitWhile(uint32_t seen, std::chrono::nanoseconds limit);
+  /// Whoever sleeps looks at the number again.
   void wakeAll();
 
-  std::atomic<uint32_t> number{0};
-  std::atomic<uint32_t> sleepers{0};
-  uint32_t looks;
+private:
+  bool look(uint32_t seen) const;
+
+  NumberState own;
+  NumberState &state;
+  const bool shared;
+  const uint32_t looks;
 };
 
 } // namespace zrt

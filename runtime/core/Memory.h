@@ -15,8 +15,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace zrt {
+
+/// Refuses what no machine has. Throws Error that begins with `purpose`.
+void checkBlockSize(uint64_t bytes, const char *purpose);
 
 /// A block of zeros, aligned to a page, with an unmapped page behind it.
 class MemoryBlock {
@@ -24,6 +28,10 @@ public:
   MemoryBlock() = default;
   /// Throws Error that begins with `purpose`.
   MemoryBlock(uint64_t bytes, const char *purpose);
+  /// What a file in memory has at `offset`, a multiple of the page size, shared
+  /// with all who map it.
+  MemoryBlock(int file, uint64_t offset, uint64_t bytes,
+              const std::string &purpose);
   ~MemoryBlock();
   MemoryBlock(MemoryBlock &&other) noexcept;
   MemoryBlock &operator=(MemoryBlock &&other) noexcept;
@@ -31,6 +39,8 @@ public:
   uint8_t *data() const { return base; }
 
 private:
+  uint64_t map(uint64_t bytes, const char *purpose);
+
   uint8_t *base = nullptr;
   size_t mapped = 0;
 };

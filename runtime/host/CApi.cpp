@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/comm/SamePrograms.h"
 #include "runtime/core/BackendLibrary.h"
 #include "runtime/core/Error.h"
 #include "runtime/core/LastError.h"
@@ -50,6 +51,8 @@ void zrt::setLastError(const std::string &text) { lastError = text; }
 static std::unique_ptr<Backend>
 makeBackend(const std::shared_ptr<const Program> &program,
             const zrt_session_options &options) {
+  if (options.group)
+    checkSamePrograms(*options.group->processes, *program);
   if (isForDevice(*program))
     return makeDeviceBackend(program, options);
   return std::make_unique<host::Session>(program, options);

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 #include <tuple>
 
 using namespace zrt;
@@ -95,12 +96,13 @@ void FiniteCheck::look(const Rank &rank, uint32_t number, Worker &worker,
 void FiniteCheck::begin(uint32_t micro,
                         const std::vector<std::unique_ptr<Rank>> &ranks) {
   currentMicro = micro;
-  for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
-    Worker &worker = workers[size_t(rank) * program.numStreams];
+  for (const std::unique_ptr<Rank> &rank : ranks) {
+    uint32_t number = rank->number();
+    Worker &worker = workers[size_t(number) * program.numStreams];
     auto lookAt = [&](uint32_t buffer) {
       const Buffer &info = program.buffers[buffer];
       if (isFloat(info.dtype))
-        look(*ranks[rank], rank, worker, -1, buffer, shapeOf(info));
+        look(*rank, number, worker, -1, buffer, shapeOf(info));
     };
     for (const Input &input : program.inputs)
       lookAt(input.buffer);
@@ -130,25 +132,83 @@ bool FiniteCheck::outputsFinite(
   return true;
 }
 
-std::optional<std::string>
-FiniteCheck::finish(const std::vector<std::unique_ptr<Rank>> &ranks,
-                    bool skipped) {
-  std::optional<Finding> first, negative;
-  auto earlier = [](std::optional<Finding> &best,
-                    const std::optional<Finding> &other) {
-    auto order = [](const Finding &finding) {
-      return std::tie(finding.micro, finding.command, finding.rank);
+void FiniteCheck::Found::add(const Found &other) {
+  auto earlier = [](std::optional<Told> &best,
+                    const std::optional<Told> &next) {
+    auto order = [](const Told &told) {
+      return std::tie(told.micro, told.command, told.rank);
     };
-    if (other && (!best || order(*other) < order(*best)))
-      best = other;
+    if (next && (!best || order(*next) < order(*best)))
+      best = next;
+  };
+  earlier(first, other.first);
+  earlier(negative, other.negative);
+  outputsFinite = outputsFinite && other.outputsFinite;
+}
+
+/// Numbers and, behind its length, text; processes of one run read it.
+std::string FiniteCheck::Found::bytes() const {
+  std::ostringstream out;
+  out << outputsFinite;
+  for (const std::optional<Told> *told : {&first, &negative}) {
+    out << ' ' << told->has_value();
+    if (*told)
+      out << ' ' << (*told)->micro << ' ' << (*told)->command << ' '
+          << (*told)->rank << ' ' << (*told)->text.size() << ' '
+          << (*told)->text;
+  }
+  return out.str();
+}
+
+FiniteCheck::Found FiniteCheck::Found::fromBytes(const std::string &bytes) {
+  Found found;
+  std::istringstream in(bytes);
+  in >> found.outputsFinite;
+  for (std::optional<Told> *told : {&found.first, &found.negative}) {
+    bool there = false;
+    in >> there;
+    if (!there)
+      continue;
+    size_t size = 0;
+    Told &read = told->emplace();
+    in >> read.micro >> read.command >> read.rank >> size;
+    read.text.resize(std::min(size, bytes.size()));
+    in.get();
+    in.read(read.text.data(), std::streamsize(read.text.size()));
+  }
+  return found;
+}
+
+/// What this process has found; forgets it.
+FiniteCheck::Found
+FiniteCheck::take(const std::vector<std::unique_ptr<Rank>> &ranks) {
+  Found found;
+  auto told = [&](std::optional<Finding> &finding) {
+    std::optional<Told> result;
+    if (finding)
+      result = {finding->micro, finding->command, finding->rank,
+                describe(*finding)};
+    finding.reset();
+    return result;
   };
   for (Worker &worker : workers) {
-    earlier(first, worker.first);
-    earlier(negative, worker.negative);
-    worker.first.reset();
-    worker.negative.reset();
+    Found one;
+    one.first = told(worker.first);
+    one.negative = told(worker.negative);
+    found.add(one);
   }
-  bool good = skipped || (!first && outputsFinite(ranks));
+  found.outputsFinite = outputsFinite(ranks);
+  return found;
+}
+
+std::optional<std::string>
+FiniteCheck::finish(const std::vector<std::unique_ptr<Rank>> &ranks,
+                    bool skipped, const AllGather &allGather) {
+  Found found = take(ranks);
+  if (allGather)
+    for (const std::string &bytes : allGather(found.bytes()))
+      found.add(Found::fromBytes(bytes));
+  bool good = skipped || (!found.first && found.outputsFinite);
   for (Worker &worker : workers)
     for (size_t command = 0; command < harmless.size(); ++command) {
       if (good && !skipped)
@@ -157,11 +217,11 @@ FiniteCheck::finish(const std::vector<std::unique_ptr<Rank>> &ranks,
     }
   if (good)
     return std::nullopt;
-  if (!first)
-    first = negative;
-  return first ? describe(*first)
-               : "an output is not finite, and no command has written what is "
-                 "not";
+  if (!found.first)
+    found.first = found.negative;
+  return found.first ? found.first->text
+                     : "an output is not finite, and no command has written "
+                       "what is not";
 }
 
 /// A name of the model between quotes, on one line.

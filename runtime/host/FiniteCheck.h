@@ -24,6 +24,7 @@
 #include "runtime/core/Program.h"
 #include "runtime/host/FiniteScan.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,10 +47,15 @@ public:
   /// one thread.
   void scan(const Rank &rank, uint32_t number, uint32_t stream, size_t command);
 
+  /// What each process gives, by rank.
+  using AllGather =
+      std::function<std::vector<std::string>(const std::string &own)>;
   /// After the last micro-batch: what was found, in one line, unless the step
-  /// was skipped for it. Forgets it.
+  /// was skipped for it. Forgets it. `ranks` are those of this process;
+  /// `allGather` is empty where there is no other.
   std::optional<std::string>
-  finish(const std::vector<std::unique_ptr<Rank>> &ranks, bool skipped);
+  finish(const std::vector<std::unique_ptr<Rank>> &ranks, bool skipped,
+         const AllGather &allGather);
 
 private:
   struct Finding {
@@ -59,6 +65,22 @@ private:
     uint32_t rank, buffer;
     std::vector<int64_t> sizes;
     NotFinite what;
+  };
+  /// A finding in words.
+  struct Told {
+    uint32_t micro;
+    int64_t command;
+    uint32_t rank;
+    std::string text;
+  };
+  /// What one process has found, and all together.
+  struct Found {
+    std::optional<Told> first, negative; // see Worker
+    bool outputsFinite = true;
+
+    void add(const Found &other);
+    std::string bytes() const;
+    static Found fromBytes(const std::string &bytes);
   };
   /// What one thread has found.
   struct Worker {
@@ -72,6 +94,7 @@ private:
   std::vector<Operand> operandsOf(const Command &command) const;
   std::string placeOf(const Finding &finding) const;
   std::string describe(const Finding &finding) const;
+  Found take(const std::vector<std::unique_ptr<Rank>> &ranks);
   bool outputsFinite(const std::vector<std::unique_ptr<Rank>> &ranks) const;
 
   const Program &program;

@@ -24,8 +24,8 @@ using namespace zrt;
 using namespace zrt::host;
 
 Rank::Rank(const Program &program, uint32_t rank, const RankOptions &options)
-    : program(program), rank(rank), streams(program.numStreams),
-      touchedBetween(program.arenas.size(), 0),
+    : program(program), rank(rank), place(options.place),
+      streams(program.numStreams), touchedBetween(program.arenas.size(), 0),
       times(program.commands.size(), 0), waits(program.commands.size(), 0),
       spans(program.commands.size()) {
   makeArenas(options);
@@ -90,7 +90,7 @@ void Rank::bindCommand(BoundCommand &bound, size_t index,
         engine);
   } else if (collective) {
     GroupedCollective::Place place = collective->places[rank];
-    bound.collective = &collective->groups[place.group];
+    bound.collective = collective->groups[place.group].get();
     bound.position = place.position;
   } else {
     bindCopy(command, bound);
@@ -183,12 +183,15 @@ void Rank::run(uint32_t number, Part part, uint32_t run,
     return std::chrono::nanoseconds(Clock::now() - begin).count();
   };
   bool isStep = part == Part::Step;
-  size_t place = isStep ? stream.microCommands : 0;
+  bool shown = place && number == 0;
+  size_t next = isStep ? stream.microCommands : 0;
   size_t last = isStep ? stream.commands.size() : stream.microCommands;
   int64_t time = now();
-  for (; place < last; ++place) {
-    size_t index = stream.commands[place];
+  for (; next < last; ++next) {
+    size_t index = stream.commands[next];
     stream.current = index;
+    if (shown)
+      place->store(uint32_t(index) + 1, std::memory_order_relaxed);
     const Command &command = program.commands[index];
     Span &span = spans[index];
     span.start = time;
@@ -218,6 +221,8 @@ void Rank::run(uint32_t number, Part part, uint32_t run,
     times[index] += span.end - span.start;
     waits[index] += span.waited;
   }
+  if (shown)
+    place->store(0, std::memory_order_relaxed);
   stream.end = time;
 }
 

@@ -23,6 +23,7 @@
 #include "runtime/host/LibraryCall.h"
 #include "runtime/io/DiskArena.h"
 
+#include <atomic>
 #include <chrono>
 #include <deque>
 #include <memory>
@@ -37,7 +38,8 @@ using Clock = std::chrono::steady_clock;
 
 /// A collective command: one by group, and where each rank is.
 struct GroupedCollective {
-  std::vector<Collective> groups;
+  /// Null where this process has no rank of a group.
+  std::vector<std::unique_ptr<CollectiveCall>> groups;
   struct Place {
     uint32_t group, position;
   };
@@ -61,6 +63,11 @@ struct RankOptions {
   uint32_t threads = 1;     ///< of the whole session
   uint32_t hostThreads = 1; ///< of one rank, for launches on the host
   std::string offloadPath;  ///< folder of the disk arenas
+  /// Where the arenas lie that others see; null entries, or none: the rank
+  /// makes them.
+  std::vector<uint8_t *> arenas;
+  /// Of the compute stream, for others: command + 1, 0 between steps; or null.
+  std::atomic<uint32_t> *place = nullptr;
 };
 
 /// One rank's memory, and the program's commands on its addresses.
@@ -68,6 +75,8 @@ class Rank {
 public:
   /// Throws Error or IoError where there is no room.
   Rank(const Program &program, uint32_t rank, const RankOptions &options);
+
+  uint32_t number() const { return rank; }
 
   /// Of a buffer that is not on disk.
   uint8_t *address(uint32_t buffer) const;
@@ -107,7 +116,7 @@ public:
 
   /// Counts the bytes of a buffer as touched outside of steps.
   void touch(uint32_t buffer) { touch(buffer, touchedBetween); }
-  /// Highest byte touched, by arena.
+  /// Highest byte touched, by arena; on the rank whose shard lies highest.
   std::vector<uint64_t> touched() const;
 
   // Times since the last reset, in nanoseconds; only between steps.
@@ -142,7 +151,7 @@ private:
     std::unique_ptr<BoundCall> call;
     std::optional<StridedCopy> copy;
     uint8_t *from = nullptr, *to = nullptr; // of a copy
-    const Collective *collective = nullptr;
+    CollectiveCall *collective = nullptr;
     uint32_t position = 0;      // of this rank in the collective's group
     std::vector<uint32_t> uses; // buffers
   };
@@ -175,7 +184,9 @@ private:
 
   const Program &program;
   const uint32_t rank;
-  std::vector<MemoryBlock> arenas;               // empty ones for disks
+  std::atomic<uint32_t> *const place;            // see RankOptions
+  std::deque<MemoryBlock> blocks;                // arenas of this rank alone
+  std::vector<uint8_t *> arenas;                 // null for disks
   std::vector<std::unique_ptr<DiskArena>> disks; // by arena
   std::unique_ptr<HostThreads> hostThreads;      // null: no launch has parts
   std::vector<BoundCommand> commands;

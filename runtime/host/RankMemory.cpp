@@ -38,7 +38,11 @@ void Rank::makeArenas(const RankOptions &options) {
       disks[index] = std::make_unique<DiskArena>(
           options.offloadPath, arena.bytes,
           "disk space of rank " + std::to_string(rank));
-    arenas.emplace_back(disk ? 0 : arena.bytes, purposeOf(arena.space));
+    uint8_t *given =
+        index < options.arenas.size() ? options.arenas[index] : nullptr;
+    if (!disk && !given)
+      given = blocks.emplace_back(arena.bytes, purposeOf(arena.space)).data();
+    arenas.push_back(given);
   }
 }
 
@@ -55,7 +59,7 @@ std::string Rank::diskAccess() const {
 
 uint8_t *Rank::address(uint32_t buffer) const {
   const Buffer &info = program.buffers[buffer];
-  return arenas[info.arena].data() + info.begin(rank);
+  return arenas[info.arena] + info.begin(rank);
 }
 
 uint8_t *Rank::address(const Operand &operand) const {
@@ -151,7 +155,8 @@ void Rank::run(const DiskCopy &copy) const {
 void Rank::touch(uint32_t buffer, std::vector<uint64_t> &touchedEnd) {
   const Buffer &info = program.buffers[buffer];
   uint64_t &end = touchedEnd[info.arena];
-  end = std::max(end, info.end(rank));
+  // All ranks run the same commands, so this is known of the others too.
+  end = std::max(end, info.end(info.shards - 1));
 }
 
 std::vector<uint64_t> Rank::touched() const {
@@ -192,7 +197,7 @@ void Rank::poison(uint32_t arena, uint64_t begin, uint64_t end) {
   if (disks[arena])
     disks[arena]->fill(begin, end - begin, poisonByte);
   else
-    std::memset(arenas[arena].data() + begin, poisonByte, end - begin);
+    std::memset(arenas[arena] + begin, poisonByte, end - begin);
 }
 
 void Rank::poisonUnwritten() {

@@ -42,14 +42,6 @@ static bool isSet(const char *variable) {
   return value && *value && std::strcmp(value, "0") != 0;
 }
 
-static std::string commandText(const Program &program, size_t index) {
-  const Command &command = program.commands[index];
-  std::string text = "command " + std::to_string(index) + " (" +
-                     opName(command.op) +
-                     (command.callee.empty() ? "" : " " + command.callee) + ")";
-  return command.location.empty() ? text : text + " from " + command.location;
-}
-
 static std::string_view checkedKernels(const Program &program) {
   std::string missing = firstMissingCpuFeature(program.cpuFeatures);
   if (!missing.empty())
@@ -58,30 +50,42 @@ static std::string_view checkedKernels(const Program &program) {
   return program.kernels;
 }
 
+/// Ranks on this machine.
+static uint32_t ranksHere(const Program &program, const zrt_group *group) {
+  return group ? group->processes->localSize() : program.ranks;
+}
+
 /// Refuses what does not fit before anything is made.
 static std::shared_ptr<const Program>
 checkedSpaces(std::shared_ptr<const Program> program,
               const zrt_session_options &options) {
-  checkSpaces(*program, options.offload_path);
+  checkSpaces(*program, ranksHere(*program, options.group),
+              options.offload_path);
   return program;
 }
 
 Session::Session(std::shared_ptr<const Program> loaded,
                  const zrt_session_options &options)
-    : program(checkedSpaces(std::move(loaded), options)),
+    : program(checkedSpaces(std::move(loaded), options)), group(options.group),
       check(options.check || isSet("ZRT_CHECK")),
       poison(options.poison || isSet("ZRT_POISON")),
       kernels(checkedKernels(*program)), engine(dnnl::engine::kind::cpu, 0),
-      parameterSet(program->parameters.size(), false),
-      inputSet(program->inputs.size() * program->ranks, false) {
+      parameterSet(program->parameters.size(), false) {
   prepareCalls(options.threads_per_rank);
   std::vector<uint32_t> streams = usedStreams();
-  uint32_t threadCount = program->ranks * streams.size();
+  uint32_t threadCount = ranksHere(*program, group) * streams.size();
   RankOptions rankOptions{threadCount,
                           std::max(1u, options.host_threads_per_rank),
-                          options.offload_path ? options.offload_path : ""};
-  for (uint32_t rank = 0; rank < program->ranks; ++rank)
+                          options.offload_path ? options.offload_path : "",
+                          {},
+                          nullptr};
+  if (group)
+    joinGroup(rankOptions);
+  uint32_t first = group ? group->processes->rank() : 0;
+  uint32_t end = group ? first + 1 : program->ranks;
+  for (uint32_t rank = first; rank < end; ++rank)
     ranks.push_back(std::make_unique<Rank>(*program, rank, rankOptions));
+  inputSet.resize(program->inputs.size() * ranks.size(), false);
   disk = ranks[0]->diskAccess();
   if (options.check_finite || isSet("ZRT_CHECK_FINITE"))
     finite = std::make_unique<FiniteCheck>(*program);
@@ -90,6 +94,23 @@ Session::Session(std::shared_ptr<const Program> loaded,
     rank->bind(kernels, calls, collectives, scratchBytes, engine);
   fillInitialValues();
   startThreads(streams, options.threads_per_rank);
+  if (group)
+    group->processes->onPeerFailure([this] {
+      peerFailed = true;
+      abortWaits();
+    });
+}
+
+/// Makes the transport, once all processes have found that there is room.
+void Session::joinGroup(RankOptions &rankOptions) {
+  group->processes->barrier();
+  transport = makeTransport(*group, *program);
+  for (size_t arena = 0; arena < program->arenas.size(); ++arena)
+    rankOptions.arenas.push_back(
+        program->arenas[arena].space == fb::Space_Disk
+            ? nullptr
+            : transport->arena(group->processes->rank(), arena));
+  rankOptions.place = transport->place();
 }
 
 /// The compute stream, and those that have commands.
@@ -103,7 +124,7 @@ std::vector<uint32_t> Session::usedStreams() const {
 void Session::startThreads(const std::vector<uint32_t> &streams,
                            uint32_t libraryThreads) {
   try {
-    for (uint32_t rank = 0; rank < program->ranks; ++rank)
+    for (uint32_t rank = 0; rank < ranks.size(); ++rank)
       for (uint32_t stream : streams)
         threads.emplace_back(&Session::threadMain, this, rank, stream,
                              libraryThreads);
@@ -113,7 +134,11 @@ void Session::startThreads(const std::vector<uint32_t> &streams,
   }
 }
 
-Session::~Session() { endThreads(); }
+Session::~Session() {
+  if (group)
+    group->processes->onPeerFailure(nullptr);
+  endThreads();
+}
 
 void Session::endThreads() {
   {
@@ -169,6 +194,15 @@ std::deque<Barrier> &Session::barriersOf(const Command &command,
   return result;
 }
 
+/// Where a buffer of a rank is; null: out of this process's reach.
+uint8_t *Session::addressOf(uint32_t rank, uint32_t buffer) const {
+  if (const Rank *local = localRank(rank))
+    return local->address(buffer);
+  const Buffer &info = program->buffers[buffer];
+  uint8_t *arena = transport->arena(rank, info.arena);
+  return arena ? arena + info.begin(rank) : nullptr;
+}
+
 std::vector<CollectivePiece>
 Session::piecesOf(const Command &command,
                   const std::vector<uint32_t> &group) const {
@@ -181,12 +215,28 @@ Session::piecesOf(const Command &command,
                           {},
                           program->grid.innerSize(command.axes)};
     for (uint32_t rank : group) {
-      bound.sources.push_back(ranks[rank]->address(piece.source));
-      bound.targets.push_back(ranks[rank]->address(piece.target));
+      bound.sources.push_back(addressOf(rank, piece.source));
+      bound.targets.push_back(addressOf(rank, piece.target));
     }
     pieces.push_back(std::move(bound));
   }
   return pieces;
+}
+
+std::unique_ptr<CollectiveCall>
+Session::makeCollective(const Command &command,
+                        const std::vector<uint32_t> &group, uint32_t number,
+                        uint32_t threadCount) {
+  if (transport) {
+    if (std::none_of(group.begin(), group.end(),
+                     [&](uint32_t rank) { return localRank(rank); }))
+      return nullptr;
+    return transport->makeCollective(
+        {command, group, number, piecesOf(command, group)});
+  }
+  return std::make_unique<Collective>(command.op, command.average,
+                                      piecesOf(command, group),
+                                      barriersOf(command, threadCount)[number]);
 }
 
 void Session::makeCollectives(uint32_t threadCount) {
@@ -197,13 +247,11 @@ void Session::makeCollectives(uint32_t threadCount) {
       continue;
     auto made = std::make_unique<GroupedCollective>();
     made->places.resize(program->ranks);
-    std::deque<Barrier> &groupBarriers = barriersOf(command, threadCount);
     for (const std::vector<uint32_t> &group :
          program->grid.groups(command.axes)) {
       uint32_t number = made->groups.size();
-      made->groups.emplace_back(command.op, command.average,
-                                piecesOf(command, group),
-                                groupBarriers[number]);
+      made->groups.push_back(
+          makeCollective(command, group, number, threadCount));
       for (uint32_t position = 0; position < group.size(); ++position)
         made->places[group[position]] = {number, position};
     }
@@ -217,16 +265,23 @@ void Session::recordError(const std::string &message) {
     if (error.empty())
       error = message;
   }
+  abortWaits();
+}
+
+/// Ends all waits of this process's threads, now and later.
+void Session::abortWaits() {
   for (auto &[communicator, groups] : barriers)
     for (Barrier &barrier : groups)
       barrier.abort();
+  if (transport)
+    transport->abort();
   for (std::unique_ptr<Rank> &rank : ranks)
     rank->abort();
 }
 
 void Session::runStream(uint32_t rank, uint32_t stream) {
   auto failed = [&](const std::string &what) {
-    recordError("rank " + std::to_string(rank) + ", " +
+    recordError("rank " + std::to_string(ranks[rank]->number()) + ", " +
                 commandText(*program, ranks[rank]->current(stream)) + ": " +
                 what);
   };
@@ -267,23 +322,31 @@ void Session::checkInputsSet(Part part) const {
   for (size_t index = 0; index < program->parameters.size(); ++index)
     if (!parameterSet[index]) {
       const Parameter &parameter = program->parameters[index];
+      if (group && !parameter.shardBytes(parameter.shardOf(ranks[0]->number())))
+        continue; // others hold all of it
       fail(ZRT_ERROR_ARGUMENT, "parameter ", parameter.name,
            " has no value: set it first",
            parameter.initFile.empty() ? "" : " from " + parameter.initFile);
     }
   for (size_t index = 0; index < inputSet.size(); ++index) {
-    const Input &input = program->inputs[index / program->ranks];
+    const Input &input = program->inputs[index / ranks.size()];
     bool needed = part == Part::Step || input.role == fb::InputRole_Data;
     if (needed && !inputSet[index])
       fail(ZRT_ERROR_ARGUMENT, "input ", input.name, " was not set for rank ",
-           index % program->ranks);
+           ranks[index % ranks.size()]->number());
   }
+}
+
+void Session::failWithPeer() const {
+  throw PeerFailed(group->processes->failure());
 }
 
 /// Runs a part of the program on all ranks.
 void Session::run(Part which) {
   if (!error.empty())
     fail(ZRT_ERROR_EXECUTION, "an earlier step failed: ", error);
+  if (peerFailed)
+    failWithPeer();
   checkInputsSet(which);
   if (poison) // before any stream of any rank writes
     for (std::unique_ptr<Rank> &rank : ranks)
@@ -304,6 +367,8 @@ void Session::run(Part which) {
   std::fill(inputSet.begin(), inputSet.end(), false);
   if (!error.empty())
     fail(ZRT_ERROR_EXECUTION, error);
+  if (peerFailed)
+    failWithPeer();
   for (std::unique_ptr<Rank> &rank : ranks)
     rank->countTail();
   stepMs += std::chrono::duration<double, std::milli>(time).count();
@@ -334,8 +399,12 @@ void Session::step() {
   accumulated = 0;
   ++steps;
   everStepped = true;
-  if (finite)
-    error = finite->finish(ranks, isSkipped()).value_or("");
+  if (finite) {
+    FiniteCheck::AllGather gather;
+    if (transport)
+      gather = [this](const std::string &own) { return allGather(own); };
+    error = finite->finish(ranks, isSkipped(), gather).value_or("");
+  }
   if (!error.empty())
     fail(ZRT_ERROR_EXECUTION, error);
   if (check)
@@ -360,7 +429,7 @@ static double toMs(int64_t nanoseconds) { return double(nanoseconds) * 1e-6; }
 zrt_counters Session::counters() const {
   zrt_counters result = {};
   result.steps = steps;
-  double count = program->ranks;
+  double count = double(ranks.size());
   for (size_t index = 0; index < program->commands.size(); ++index) {
     const Command &command = program->commands[index];
     double ms = 0;
@@ -407,10 +476,19 @@ void Session::resetCounters() {
     rank->resetTimes();
 }
 
+/// A rank of this process; null: it is in another.
+Rank *Session::localRank(uint32_t rank) const {
+  size_t index = rank - ranks[0]->number();
+  return index < ranks.size() ? ranks[index].get() : nullptr;
+}
+
 const Rank &Session::rankAt(uint32_t rank) const {
-  if (rank >= ranks.size())
-    fail(ZRT_ERROR_ARGUMENT, "rank ", rank, " of ", ranks.size());
-  return *ranks[rank];
+  if (rank >= program->ranks)
+    fail(ZRT_ERROR_ARGUMENT, "rank ", rank, " of ", program->ranks);
+  if (const Rank *local = localRank(rank))
+    return *local;
+  fail(ZRT_ERROR_ARGUMENT, "the times of rank ", rank, " are in its process; ",
+       "this one has rank ", ranks[0]->number());
 }
 
 void Session::checkRoom(uint64_t count) const {

@@ -112,16 +112,17 @@ static uint64_t availableMemory() {
                   leftOfGroup().value_or(most));
 }
 
-void zrt::host::checkSpaces(const Program &program, const char *offloadPath) {
+void zrt::host::checkSpaces(const Program &program, uint32_t ranks,
+                            const char *offloadPath) {
   uint64_t device = program.plannedBytes(fb::Space_Device);
   uint64_t host = program.plannedBytes(fb::Space_Host);
   uint64_t disk = program.plannedBytes(fb::Space_Disk);
   uint64_t available = availableMemory();
   // Sizes of hostile files may be of any size.
-  double needed = (double(device) + double(host)) * program.ranks;
+  double needed = (double(device) + double(host)) * ranks;
   if (host && needed > double(available))
-    fail(ZRT_ERROR_MEMORY, "the host memory of ", program.ranks, " rank",
-         program.ranks == 1 ? "" : "s", ", ", host, " bytes each, and ", device,
+    fail(ZRT_ERROR_MEMORY, "the host memory of ", ranks, " rank",
+         ranks == 1 ? "" : "s", ", ", host, " bytes each, and ", device,
          " bytes of device memory each do not fit: this machine has ",
          available, " bytes available; offload less to the host, or to disk");
   if (!disk)
@@ -135,12 +136,11 @@ void zrt::host::checkSpaces(const Program &program, const char *offloadPath) {
          " bytes, but this process may not make files of more than ",
          limit.rlim_cur, "; raise the limit (ulimit -f), or offload less to ",
          "disk");
-  uint64_t all = disk > std::numeric_limits<uint64_t>::max() / program.ranks
+  uint64_t all = disk > std::numeric_limits<uint64_t>::max() / ranks
                      ? std::numeric_limits<uint64_t>::max()
-                     : disk * program.ranks;
+                     : disk * ranks;
   checkDiskRoom(offloadPath, all,
-                program.ranks == 1
+                ranks == 1
                     ? "the disk space of the rank"
-                    : "the disk spaces of " + std::to_string(program.ranks) +
-                          " ranks");
+                    : "the disk spaces of " + std::to_string(ranks) + " ranks");
 }

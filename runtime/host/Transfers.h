@@ -33,9 +33,10 @@ uint64_t transferBytes(const Program &program, const Command &command);
 /// For messages: a parameter's name, else that of the buffer.
 const std::string &tensorName(const Program &program, uint32_t buffer);
 
-/// Refuses a program whose arenas on host or disk do not fit. `offloadPath` may
-/// be null. Throws Error or IoError.
-void checkSpaces(const Program &program, const char *offloadPath);
+/// Refuses a program whose arenas on host or disk do not fit for `ranks` ranks
+/// on this machine. `offloadPath` may be null. Throws Error or IoError.
+void checkSpaces(const Program &program, uint32_t ranks,
+                 const char *offloadPath);
 
 } // namespace zrt::host
 

@@ -76,3 +76,9 @@ extern "C" void add4(void **buffers) {
   for (int i = 0; i < 4; ++i)
     out[i] = a[i] + b[i];
 }
+
+/// Takes half a second where the element is not zero.
+extern "C" void rest_if(void **buffers) {
+  if (static_cast<const float *>(buffers[0])[0] != 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+}
