@@ -66,7 +66,7 @@ constexpr const char *kMakeBackend = "zrt_make_backend";
 
 /// What it exports under `kGetDevices`: the accelerators of this machine.
 using GetDevices = uint32_t(zrt_device_info *devices, uint32_t room);
-constexpr const char *kGetDevices = "zrt_get_devices";
+constexpr const char *kGetDevices = "zrt_get_backend_devices";
 
 } // namespace zrt
 
