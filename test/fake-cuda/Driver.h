@@ -149,7 +149,6 @@ CUresult put(CUstream stream, const NodePtr &node, const char *function);
 /// What work on the stream would come after now.
 std::vector<NodePtr> frontier(CUstream stream);
 
-std::string streamText(CUstream stream);
 std::string eventText(CUevent event);
 
 } // namespace fake_cuda

@@ -105,12 +105,12 @@ static Work copyWork(const Copy &copy) {
 }
 
 static CUresult runCopy(const Copy &copy) {
-  std::string text = addressText(copy.to) + ", " + addressText(copy.from) +
+  std::string text = addressName(copy.to) + ", " + addressName(copy.from) +
                      ", " + std::to_string(copy.bytes);
   if (copy.rows != 1)
     text += " x " + std::to_string(copy.rows);
   if (!copy.wait)
-    text += ", " + streamText(copy.stream);
+    text += ", " + streamName(copy.stream);
   if (CUresult error = enter(copy.function, Needs::Context, text))
     return error;
   if (copy.bytes == 0 || copy.rows == 0)
@@ -220,10 +220,10 @@ FAKE_EXPORT CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *rows) {
 template <typename T>
 static CUresult fill(const char *function, CUdeviceptr to, T value,
                      size_t count, CUstream stream, bool wait) {
-  std::string text = addressText(to) + ", " + std::to_string(value) + ", " +
+  std::string text = addressName(to) + ", " + std::to_string(value) + ", " +
                      std::to_string(count);
   if (!wait)
-    text += ", " + streamText(stream);
+    text += ", " + streamName(stream);
   if (CUresult error = enter(function, Needs::Context, text))
     return error;
   if (count == 0)

@@ -42,7 +42,7 @@ CUresult fake_cuda::refuseInCapture(const char *function) {
       continue;
     capture->broken = std::string(function) + " was called meanwhile";
     return refuse(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, function,
-                  "not allowed while " + streamText(capture->origin) +
+                  "not allowed while " + streamName(capture->origin) +
                       " captures");
   }
   return CUDA_SUCCESS;
@@ -62,7 +62,7 @@ FAKE_EXPORT CUresult cuStreamBeginCapture_v2(CUstream handle,
                                              CUstreamCaptureMode mode) {
   const char *function = "cuStreamBeginCapture";
   if (CUresult error = enter(function, Needs::Context,
-                             streamText(handle) + ", " + modeName(mode)))
+                             streamName(handle) + ", " + modeName(mode)))
     return error;
   CUstream stream = streamOf(handle);
   if (!stream || stream == stream->context->defaultStream || stream->capture)
@@ -115,7 +115,7 @@ static std::string unjoined(const Capture &capture,
 FAKE_EXPORT CUresult cuStreamEndCapture(CUstream handle, CUgraph *graph) {
   const char *function = "cuStreamEndCapture";
   *graph = nullptr;
-  if (CUresult error = enter(function, Needs::Context, streamText(handle)))
+  if (CUresult error = enter(function, Needs::Context, streamName(handle)))
     return error;
   CUstream stream = streamOf(handle);
   if (!stream || !stream->capture || stream->capture->origin != stream)
@@ -243,7 +243,7 @@ static NodePtr launchNodes(CUgraphExec exec, const NodePtr &start) {
 
 FAKE_EXPORT CUresult cuGraphLaunch(CUgraphExec exec, CUstream handle) {
   const char *function = "cuGraphLaunch";
-  if (CUresult error = enter(function, Needs::Context, streamText(handle)))
+  if (CUresult error = enter(function, Needs::Context, streamName(handle)))
     return error;
   CUstream stream = streamOf(handle);
   if (!stream || !graphExecs().has(exec))

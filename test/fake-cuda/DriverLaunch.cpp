@@ -220,7 +220,7 @@ static std::string argumentsText(const Function &function, void **arguments) {
     if (parameter.bytes == sizeof address)
       std::memcpy(&address, argument, sizeof address);
     text += parameter.bytes == sizeof address
-                ? addressText(address)
+                ? addressName(address)
                 : std::to_string(parameter.bytes) + " bytes";
   }
   return text;
@@ -232,7 +232,7 @@ static CUresult launch(const char *called, CUfunction function, Dim grid,
   const Function &code = *function->function;
   std::string text = code.name() + ", " + dimText(grid) + ", " +
                      dimText(block) + ", " + std::to_string(shared) + ", " +
-                     streamText(handle);
+                     streamName(handle);
   if (arguments && !environment().log.empty())
     text += ", [" + argumentsText(code, arguments) + "]";
   if (CUresult error = enter(called, Needs::Context, text))

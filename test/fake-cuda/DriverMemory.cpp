@@ -43,7 +43,7 @@ FAKE_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
 }
 
 FAKE_EXPORT CUresult cuMemFree_v2(CUdeviceptr pointer) {
-  if (CUresult error = enter("cuMemFree", Needs::Context, addressText(pointer)))
+  if (CUresult error = enter("cuMemFree", Needs::Context, addressName(pointer)))
     return error;
   if (pointer == 0)
     return CUDA_SUCCESS;
@@ -123,7 +123,7 @@ FAKE_EXPORT CUresult cuMemAllocHost_v2(void **pointer, size_t bytes) {
 FAKE_EXPORT CUresult cuMemFreeHost(void *pointer) {
   Address address = reinterpret_cast<Address>(pointer);
   if (CUresult error =
-          enter("cuMemFreeHost", Needs::Context, addressText(address)))
+          enter("cuMemFreeHost", Needs::Context, addressName(address)))
     return error;
   if (CUresult error = refuseInCapture("cuMemFreeHost"))
     return error;
@@ -156,7 +156,7 @@ FAKE_EXPORT CUresult cuMemHostRegister_v2(void *pointer, size_t bytes,
 FAKE_EXPORT CUresult cuMemHostUnregister(void *pointer) {
   Address address = reinterpret_cast<Address>(pointer);
   if (CUresult error =
-          enter("cuMemHostUnregister", Needs::Context, addressText(address)))
+          enter("cuMemHostUnregister", Needs::Context, addressName(address)))
     return error;
   if (!Registry::get().remove(address, "cuMemHostRegister"))
     return refuse(CUDA_ERROR_INVALID_VALUE, "cuMemHostUnregister",

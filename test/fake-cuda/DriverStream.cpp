@@ -60,7 +60,7 @@ CUstream fake_cuda::streamOf(CUstream handle) {
   return context->defaultStream;
 }
 
-std::string fake_cuda::streamText(CUstream handle) {
+std::string fake_cuda::streamName(CUstream handle) {
   CUstream stream = streamOf(handle);
   return stream ? "stream " + std::to_string(stream->number) : "unknown stream";
 }
@@ -107,7 +107,7 @@ FAKE_EXPORT CUresult cuStreamCreateWithPriority(CUstream *stream,
 
 FAKE_EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
   if (CUresult error =
-          enter("cuStreamDestroy", Needs::Context, streamText(stream)))
+          enter("cuStreamDestroy", Needs::Context, streamName(stream)))
     return error;
   if (!streams().remove(stream))
     return refuse(CUDA_ERROR_INVALID_HANDLE, "cuStreamDestroy",
@@ -178,7 +178,7 @@ CUresult fake_cuda::put(CUstream stream, const NodePtr &node,
     for (CUstream other : blockingStreams(stream->context))
       if (other->capture)
         return refuse(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, function,
-                      "the default stream is used while " + streamText(other) +
+                      "the default stream is used while " + streamName(other) +
                           " captures");
   stream->events.clear();
   stream->last = node;
@@ -202,7 +202,7 @@ CUresult fake_cuda::enqueue(CUstream handle, Work work) {
 
 FAKE_EXPORT CUresult cuStreamSynchronize(CUstream handle) {
   if (CUresult error =
-          enter("cuStreamSynchronize", Needs::Context, streamText(handle)))
+          enter("cuStreamSynchronize", Needs::Context, streamName(handle)))
     return error;
   CUstream stream = streamOf(handle);
   if (!stream)
@@ -264,7 +264,7 @@ FAKE_EXPORT CUresult cuEventDestroy_v2(CUevent event) {
 static CUresult recordEvent(const char *function, CUevent event,
                             CUstream handle) {
   if (CUresult error = enter(function, Needs::Context,
-                             eventText(event) + ", " + streamText(handle)))
+                             eventText(event) + ", " + streamName(handle)))
     return error;
   CUstream stream = streamOf(handle);
   if (!stream || !events().has(event))
@@ -361,7 +361,7 @@ static CUresult joinCapture(CUstream stream, CUevent event, bool drop) {
   const char *function = "cuStreamWaitEvent";
   if (!event->capture)
     return refuse(CUDA_ERROR_STREAM_CAPTURE_ISOLATION, function,
-                  streamText(stream) + " captures, but " + eventText(event) +
+                  streamName(stream) + " captures, but " + eventText(event) +
                       " was recorded outside of the capture");
   if (stream->capture && stream->capture != event->capture)
     return refuse(CUDA_ERROR_STREAM_CAPTURE_MERGE, function,
@@ -381,7 +381,7 @@ FAKE_EXPORT CUresult cuStreamWaitEvent(CUstream handle, CUevent event,
                                        unsigned) {
   const char *function = "cuStreamWaitEvent";
   if (CUresult error = enter(function, Needs::Context,
-                             streamText(handle) + ", " + eventText(event)))
+                             streamName(handle) + ", " + eventText(event)))
     return error;
   CUstream stream = streamOf(handle);
   if (!stream || !events().has(event))
@@ -409,7 +409,7 @@ FAKE_EXPORT CUresult cuStreamWaitEvent(CUstream handle, CUevent event,
 FAKE_EXPORT CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function,
                                       void *data) {
   if (CUresult error =
-          enter("cuLaunchHostFunc", Needs::Context, streamText(handle)))
+          enter("cuLaunchHostFunc", Needs::Context, streamName(handle)))
     return error;
   CUstream stream = streamOf(handle);
   if (!stream || !function)

@@ -165,7 +165,9 @@ void Engine::start(const NodePtr &node, Device &device, Lock &lock) {
             isImplied(*node) ? "implied by others" : "needed for its order");
     node->dropped = nullptr;
   }
-  node->clock.tick(node->entity);
+  // An event is no work: it comes after what its stream has done.
+  if (node->work.run)
+    node->clock.tick(node->entity);
   if (node->isHostFunction) {
     device.hostFunctions.push_back(node);
     workers.notify_all();
@@ -186,8 +188,11 @@ void Engine::run(Node &node, Lock &lock) {
     for (const Access &access : node.work.accesses)
       if (node.error.empty())
         node.error = noteAccess(access);
+    std::string error;
     if (node.error.empty() && node.work.run)
-      node.error = node.work.run();
+      error = node.work.run();
+    if (node.error.empty())
+      node.error = error;
   }
   currentNode = nullptr;
   lock.lock();

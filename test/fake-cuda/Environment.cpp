@@ -15,6 +15,7 @@
 #include <map>
 #include <mutex>
 #include <unistd.h>
+#include <vector>
 
 using namespace fake_cuda;
 
@@ -107,7 +108,7 @@ namespace {
 struct Errors {
   std::mutex mutex;
   std::string first;
-  std::string (*leaks)() = nullptr;
+  std::vector<std::string (*)()> leaks;
   std::map<std::pair<std::string, int>, uint64_t> calls;
 };
 } // namespace
@@ -133,7 +134,10 @@ std::string fake_cuda::stickyError() {
   return all.first;
 }
 
-void fake_cuda::addExitCheck(std::string (*leaks)()) { errors().leaks = leaks; }
+void fake_cuda::addExitCheck(std::string (*leaks)()) {
+  std::lock_guard<std::mutex> lock(errors().mutex);
+  errors().leaks.push_back(leaks);
+}
 
 std::string fake_cuda::injectedFault(const char *function) {
   const std::string &fault = environment().fault;
@@ -157,8 +161,11 @@ namespace {
 struct AtExit {
   ~AtExit() {
     std::string leaks;
-    if (environment().leaks && errors().leaks)
-      leaks = errors().leaks();
+    for (auto *check : errors().leaks) {
+      std::string more = environment().leaks ? check() : "";
+      if (!more.empty())
+        leaks += (leaks.empty() ? "" : ", ") + more;
+    }
     if (!leaks.empty())
       fail("at the end of the process there are still " + leaks);
     if (stickyError().empty())

@@ -31,7 +31,8 @@ const Environment &environment();
 /// "" or the first error of the process that sticks.
 std::string stickyError();
 
-/// Runs at the end of the process: what leaks; errors end it with status 1.
+/// Asked at the end of the process if FAKE_CUDA_LEAKS is set: what is left, or
+/// "". An error then ends the process with status 1.
 void addExitCheck(std::string (*leaks)());
 
 /// The device that a line of the log belongs to: of the calling thread's

@@ -35,9 +35,8 @@ Window fake_cuda::allocate(int device, uint64_t bytes,
   return allocation ? allocation->window : Window();
 }
 
-void fake_cuda::release(Address begin) {
-  if (AllocationPtr allocation = Registry::get().around(begin))
-    Registry::get().remove(begin, allocation->what);
+bool fake_cuda::release(Address begin, const std::string &what) {
+  return Registry::get().remove(begin, what);
 }
 
 char *fake_cuda::hostAddress(Address address) {
@@ -52,7 +51,7 @@ bool AccessRecorder::locate(Address address, uint32_t bytes,
   if (!message.empty())
     return false;
   if (address % alignment != 0) {
-    message = addressText(address) + " is no multiple of " +
+    message = addressName(address) + " is no multiple of " +
               std::to_string(alignment);
     return false;
   }

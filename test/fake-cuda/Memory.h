@@ -46,7 +46,8 @@ bool find(int device, Address address, uint64_t bytes, Window &window,
 
 /// Device memory for variables of a module. Contents are undefined.
 Window allocate(int device, uint64_t bytes, const std::string &what);
-void release(Address begin);
+/// False: there is no such memory that was allocated as `what`.
+bool release(Address begin, const std::string &what);
 
 /// Loads and stores of one launch.
 class AccessRecorder {

@@ -59,6 +59,10 @@ char *hostAddress(Address address);
 /// Device of a stream (null: of the current context); -1: no such stream.
 int deviceOf(CUstream stream);
 
+/// Names for the log, the same in every run: "stream 1", "memory 0+64".
+std::string streamName(CUstream stream);
+std::string addressName(Address address);
+
 /// Writes one line to FAKE_CUDA_LOG, as every call of the API does.
 void log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -8,6 +8,7 @@
 
 #include "test/fake-cuda/Registry.h"
 #include "test/fake-cuda/Environment.h"
+#include "test/fake-cuda/Queue.h"
 
 #include <algorithm>
 #include <cstring>
@@ -196,7 +197,7 @@ std::vector<std::string> Registry::leaks() const {
   return texts;
 }
 
-std::string fake_cuda::addressText(Address address) {
+std::string fake_cuda::addressName(Address address) {
   AllocationPtr allocation = Registry::get().around(address);
   if (!allocation)
     return address ? "unknown" : "null";

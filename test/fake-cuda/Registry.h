@@ -82,10 +82,6 @@ Address reserveAddresses(uint64_t bytes);
 char *mapData(uint64_t bytes);
 void unmapData(char *data, uint64_t bytes);
 
-/// "memory 2+64", "host 0+0", or the number where nothing is allocated: for the
-/// log, the same in every run.
-std::string addressText(Address address);
-
 } // namespace fake_cuda
 
 #endif // ZERO_TEST_FAKECUDA_REGISTRY_H
