@@ -120,28 +120,30 @@ static double countPairs(Op op) {
   return pairs * query[0] * query[1];
 }
 
-/// Two products of the size of the scores.
-Work AttentionOp::getWork() {
-  double pairs = countPairs(*this);
-  Work work;
-  work.flops =
-      2 * pairs * (shapeOf(getQuery()).back() + shapeOf(getValue()).back());
+/// Of an attention as a product of queries and keys with `size` multiply-adds
+/// a pair.
+template <typename Op>
+static Work getAttentionWork(Op op, int64_t size) {
+  ArrayRef<int64_t> query = shapeOf(op.getQuery());
+  double pairs = countPairs(op);
+  Work work = zero::getProductWork(op, query[0] * query[1], query[2],
+                                   shapeOf(op.getKey())[2], size);
+  work.flops = 2 * pairs * size;
   work.transcendentals = pairs;
-  work.bytes = zero::getOperandAndResultBytes(*this);
   return work;
+}
+
+/// The scores, and their product with the values.
+Work AttentionOp::getWork() {
+  return getAttentionWork(*this, shapeOf(getQuery()).back() +
+                                     shapeOf(getValue()).back());
 }
 
 /// The scores again, then the gradients by values, probabilities, queries and
 /// keys.
 Work AttentionGradOp::getWork() {
-  double pairs = countPairs(*this);
-  Work work;
-  work.flops =
-      2 * pairs *
-      (3 * shapeOf(getQuery()).back() + 2 * shapeOf(getValue()).back());
-  work.transcendentals = pairs;
-  work.bytes = zero::getOperandAndResultBytes(*this);
-  return work;
+  return getAttentionWork(*this, 3 * shapeOf(getQuery()).back() +
+                                     2 * shapeOf(getValue()).back());
 }
 
 //===----------------------------------------------------------------------===//

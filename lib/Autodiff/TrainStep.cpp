@@ -12,6 +12,8 @@
 
 #include "zero/Autodiff/TrainStep.h"
 
+#include "zero/Autodiff/Attention.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -368,6 +370,8 @@ LogicalResult mlir::train::buildTrainStep(ModuleOp module,
   FailureOr<func::FuncOp> function = findForward(module);
   if (failed(function) || failed(convertPrecision(module, options.precision)))
     return failure();
+  if (options.raiseAttention)
+    raiseAttention(module);
   if (failed(StepBuilder(*function, options).build()))
     return failure();
   return accumulateMicroBatches(module, options.microBatches);

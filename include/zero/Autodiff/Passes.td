@@ -109,6 +109,58 @@ def TrainPrecisionPass : Pass<"train-precision", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::train::TrainDialect"];
 }
 
+def TrainRaiseAttentionPass
+    : Pass<"train-raise-attention", "::mlir::ModuleOp"> {
+  let summary = "find attention in products and softmax";
+  let description = [{
+    Replaces a softmax between two matrix products by `train.attention`, before
+    autodiff, whose backward pass then is one operation too and keeps no
+    probabilities. What it finds: queries times transposed keys, scaled before
+    or after the product, plus any masks, the softmax along the last axis, times
+    values. A constant mask that hides just the keys after each query becomes
+    `causal`; other masks are added up. Heads of keys and values that are
+    repeated for their group of queries are taken before the repetition.
+
+    Only where the library has it: in bf16 and f16, with heads of sizes that are
+    multiples of 8 up to 128, masks that depend on no trained parameter. Where a
+    softmax between two products stays, a remark says why.
+
+    ```mlir
+    %s = train.matmul %q, %k {transpose_b} : ...
+    %s1 = train.mul %s, %quarter : ...
+    %p = train.softmax %s1 axis 3 : tensor<2x12x64x64xbf16>
+    %y = train.matmul %p, %v : ...
+    // train-raise-attention
+    %y, %lse = train.attention %q, %k, %v scale 2.5e-01 : ...
+    ```
+  }];
+  let options = [
+    Option<"any", "any", "bool", "false",
+           "Of any type and size, as the decomposition takes it">
+  ];
+  let dependentDialects = ["::mlir::train::TrainDialect"];
+}
+
+def TrainDecomposeAttentionPass : Pass<"train-decompose-attention"> {
+  let summary = "attention as products and softmax";
+  let description = [{
+    Replaces `train.attention` and `train.attention_grad` by matrix products, a
+    softmax and elementwise operations: what targets without such a library
+    function compute.
+
+    ```mlir
+    %y, %lse = train.attention %q, %k, %v scale 2.5e-01 : ...
+    // train-decompose-attention
+    %s = train.matmul %q, %k {transpose_b} : ...
+    %s1 = train.mul %s, %quarter : ...
+    %p = train.softmax %s1 axis 3 : tensor<2x12x64x64xf32>
+    %y = train.matmul %p, %v : ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::train::TrainDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
 def TrainStepPass : Pass<"train-step", "::mlir::ModuleOp"> {
   let summary = "turn the forward function into a training step";
   let description = [{

@@ -93,6 +93,9 @@ struct TrainStepOptions {
   FloatKind precision = FloatKind::F32;
   /// Type that gradients are reduced in; absent: f32.
   std::optional<FloatKind> reduceType;
+  /// Attention in bf16 and f16 becomes one operation: for targets whose library
+  /// has it.
+  bool raiseAttention = false;
   /// Absent: none. Only with `precision` F16 is it needed.
   std::optional<LossScaling> lossScaling;
   /// Leave parameters and states as they are in a step whose gradients are not

@@ -1,0 +1,461 @@
+//===- TrainRaiseAttentionPass.cpp - Attention found in products ----------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The pass train-raise-attention: from each softmax down to the product with
+// the values, and up to the product of queries and keys.
+//
+//===----------------------------------------------------------------------===//
+
+#include "zero/Autodiff/Attention.h"
+#include "zero/Autodiff/Autodiff.h"
+#include "zero/Autodiff/Passes.h"
+
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
+
+#include <cmath>
+
+namespace mlir::train {
+#define GEN_PASS_DEF_TRAINRAISEATTENTIONPASS
+#include "zero/Autodiff/Passes.h.inc"
+} // namespace mlir::train
+
+using namespace mlir;
+using namespace mlir::train;
+
+/// A score below this takes no part in any softmax: exp of it is 0.
+static constexpr double kHidden = -1e4;
+/// Of cuDNN's kernels.
+static constexpr int64_t kHeadMultiple = 8, kMaxHead = 128;
+
+static ArrayRef<int64_t> shapeOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+//===----------------------------------------------------------------------===//
+// Constants
+//===----------------------------------------------------------------------===//
+
+/// The number that all elements of `value` are, if it is such a constant.
+static std::optional<double> getSplat(Value value) {
+  DenseElementsAttr elements;
+  if (!matchPattern(value, m_Constant(&elements)) || !elements.isSplat() ||
+      !isa<FloatType>(elements.getElementType()))
+    return std::nullopt;
+  return elements.getSplatValue<APFloat>().convertToDouble();
+}
+
+/// Whether `mask`, added to scores, hides just the keys after each query.
+static bool isCausal(Value mask, int64_t queries, int64_t keys) {
+  DenseElementsAttr elements;
+  if (!matchPattern(mask, m_Constant(&elements)) ||
+      !isa<FloatType>(elements.getElementType()) ||
+      elements.getNumElements() != queries * keys)
+    return false;
+  ArrayRef<int64_t> shape = shapeOf(mask);
+  if (shape.size() < 2 || shape.back() != keys)
+    return false;
+  for (auto [i, value] : llvm::enumerate(elements.getValues<APFloat>())) {
+    bool seen =
+        static_cast<int64_t>(i) % keys <= static_cast<int64_t>(i) / keys;
+    double number = value.convertToDouble();
+    if (seen ? number != 0 : !(number <= kHidden))
+      return false;
+  }
+  return true;
+}
+
+/// The same of a condition under which scores stay.
+static bool isCausalCondition(Value condition, int64_t queries, int64_t keys) {
+  DenseElementsAttr elements;
+  if (!matchPattern(condition, m_Constant(&elements)) ||
+      elements.getNumElements() != queries * keys ||
+      shapeOf(condition).size() < 2 || shapeOf(condition).back() != keys)
+    return false;
+  for (auto [i, seen] : llvm::enumerate(elements.getValues<bool>()))
+    if (seen !=
+        (static_cast<int64_t>(i) % keys <= static_cast<int64_t>(i) / keys))
+      return false;
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Match
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Attention around a softmax.
+struct Match {
+  /// Empty: it is attention. Null: there is no product on one side, which is
+  /// nothing to say.
+  std::optional<std::string> whyNot;
+
+  MatmulOp scoreProduct, valueProduct;
+  double scale = 1.0;
+  bool causal = false;
+  SmallVector<Value> masks;
+  /// A score stays where the condition holds.
+  SmallVector<Value> conditions;
+};
+
+class Matcher {
+public:
+  Matcher(SoftmaxOp softmax, bool any) : softmax(softmax), any(any) {}
+  Match match();
+
+private:
+  bool findValueProduct();
+  bool findScoreProduct();
+  bool step(Value &at);
+  bool scaleBy(Value other, bool divide);
+  std::string whyUnsupported();
+
+  SoftmaxOp softmax;
+  bool any;
+  Match result;
+};
+} // namespace
+
+static Value throughCasts(Value value) {
+  while (auto cast = value.getDefiningOp<CastOp>()) {
+    if (!isa<FloatType>(getElementTypeOrSelf(cast.getInput())))
+      break;
+    value = cast.getInput();
+  }
+  return value;
+}
+
+/// The one user of `value`, through casts.
+static Operation *onlyUser(Value value) {
+  while (value.hasOneUse()) {
+    Operation *user = *value.getUsers().begin();
+    if (!isa<CastOp>(user))
+      return user;
+    value = user->getResult(0);
+  }
+  return nullptr;
+}
+
+bool Matcher::findValueProduct() {
+  result.valueProduct =
+      dyn_cast_or_null<MatmulOp>(onlyUser(softmax.getResult()));
+  return result.valueProduct && !result.valueProduct.getTransposeA() &&
+         throughCasts(result.valueProduct.getLhs()) == softmax.getResult();
+}
+
+/// A factor below masks would scale them too.
+bool Matcher::scaleBy(Value other, bool divide) {
+  std::optional<double> factor = getSplat(throughCasts(other));
+  if (!factor || !(*factor > 0) || !std::isfinite(*factor))
+    return false;
+  result.scale = divide ? result.scale / *factor : result.scale * *factor;
+  return true;
+}
+
+/// Goes from `at` to the operand that carries the scores, and notes what the
+/// operation between does to them.
+bool Matcher::step(Value &at) {
+  Operation *op = at.getDefiningOp();
+  ArrayRef<int64_t> shape = shapeOf(softmax.getInput());
+  bool scaled = result.scale != 1.0;
+  if (auto cast = dyn_cast_or_null<CastOp>(op)) {
+    at = cast.getInput();
+    return isa<FloatType>(getElementTypeOrSelf(at));
+  }
+  if (auto mul = dyn_cast_or_null<MulOp>(op)) {
+    bool first = getSplat(throughCasts(mul.getLhs())).has_value();
+    at = first ? mul.getRhs() : mul.getLhs();
+    return scaleBy(first ? mul.getLhs() : mul.getRhs(), /*divide=*/false);
+  }
+  if (auto div = dyn_cast_or_null<DivOp>(op)) {
+    at = div.getLhs();
+    return scaleBy(div.getRhs(), /*divide=*/true);
+  }
+  if (auto add = dyn_cast_or_null<AddOp>(op)) {
+    // The scores are what is as large as the sum and no constant.
+    bool first = shapeOf(add.getLhs()) == shape &&
+                 !matchPattern(throughCasts(add.getLhs()), m_Constant());
+    at = first ? add.getLhs() : add.getRhs();
+    result.masks.push_back(first ? add.getRhs() : add.getLhs());
+    return !scaled;
+  }
+  if (auto where = dyn_cast_or_null<WhereOp>(op)) {
+    std::optional<double> hidden = getSplat(throughCasts(where.getOnFalse()));
+    at = where.getOnTrue();
+    result.conditions.push_back(where.getCondition());
+    return !scaled && hidden && *hidden <= kHidden;
+  }
+  return false;
+}
+
+bool Matcher::findScoreProduct() {
+  Value at = softmax.getInput();
+  while (!at.getDefiningOp<MatmulOp>())
+    if (!step(at) || shapeOf(at) != shapeOf(softmax.getInput()))
+      return false;
+  result.scoreProduct = at.getDefiningOp<MatmulOp>();
+  return true;
+}
+
+/// Whether `value` is computed from a parameter that is trained.
+static bool dependsOnTraining(Value value) {
+  SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  (void)getBackwardSlice(value, &slice, options);
+  return llvm::any_of(slice, [](Operation *op) {
+    auto read = dyn_cast<zero::ReadOp>(op);
+    auto param = read ? SymbolTable::lookupNearestSymbolFrom<zero::ParamOp>(
+                            read, read.getSymbolAttr())
+                      : zero::ParamOp();
+    return param && param.isTrained();
+  });
+}
+
+/// Why the target's library has no such attention; empty: it has.
+std::string Matcher::whyUnsupported() {
+  for (Value mask : result.masks)
+    if (dependsOnTraining(mask))
+      return "its mask depends on a trained parameter";
+  if (any)
+    return "";
+  Type element = getElementTypeOrSelf(result.scoreProduct.getLhs());
+  if (!element.isBF16() && !element.isF16()) {
+    std::string type;
+    llvm::raw_string_ostream(type) << element;
+    return "it is in " + type + ", and cuDNN has it in bf16 and f16";
+  }
+  int64_t sizes[] = {shapeOf(result.scoreProduct.getLhs()).back(),
+                     shapeOf(result.valueProduct.getResult()).back()};
+  for (int64_t size : sizes)
+    if (size % kHeadMultiple != 0 || size > kMaxHead)
+      return "its heads have a size of " + std::to_string(size) +
+             ", and cuDNN takes multiples of " + std::to_string(kHeadMultiple) +
+             " up to " + std::to_string(kMaxHead);
+  return "";
+}
+
+Match Matcher::match() {
+  int64_t rank = shapeOf(softmax.getInput()).size();
+  if (static_cast<int64_t>(softmax.getAxis()) != rank - 1)
+    return result;
+  bool between = findValueProduct();
+  if (!findScoreProduct() || !between) {
+    if (between && result.masks.size() + result.conditions.size() > 0)
+      result.whyNot = "its scores are no scaled product of queries and keys";
+    else if (!between && result.scoreProduct)
+      result.whyNot = "its probabilities are used elsewhere";
+    return result;
+  }
+  if (rank != 4) {
+    result.whyNot = "its scores have " + std::to_string(rank) +
+                    " dimensions instead of 4: batch, heads, queries, keys";
+    return result;
+  }
+  if (result.scoreProduct.getTransposeA())
+    result.whyNot = "its queries are transposed";
+  else
+    result.whyNot = whyUnsupported();
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Replacement
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Builds the attention of a match in front of its second product.
+class Raiser {
+public:
+  explicit Raiser(Match &match)
+      : match(match), builder(match.valueProduct),
+        loc(match.valueProduct.getLoc()) {}
+  void raise();
+
+private:
+  template <typename Op, typename... Args>
+  Value make(Args &&...args) {
+    return builder.createOrFold<Op>(loc, std::forward<Args>(args)...);
+  }
+  Value withoutFactor(Value value);
+  Value swapLast(Value value);
+  Value withoutRepetition(Value heads);
+  void addMask(Value added);
+  Value additive(Value condition);
+  Value padMask(Value added, ArrayRef<int64_t> scores, Type element);
+  void findOperands();
+  void findMasks(ArrayRef<int64_t> scores);
+  double exactScale(int64_t size) const;
+
+  Match &match;
+  OpBuilder builder;
+  Location loc;
+  Value query, key, value, mask;
+};
+} // namespace
+
+/// Moves a constant factor of queries or keys to the scale.
+Value Raiser::withoutFactor(Value value) {
+  auto mul = value.getDefiningOp<MulOp>();
+  if (!mul)
+    return value;
+  for (auto [factor, other] : {std::pair(mul.getLhs(), mul.getRhs()),
+                               std::pair(mul.getRhs(), mul.getLhs())})
+    if (std::optional<double> number = getSplat(factor);
+        number && *number > 0 && other.getType() == value.getType()) {
+      match.scale *= *number;
+      return other;
+    }
+  return value;
+}
+
+Value Raiser::swapLast(Value value) {
+  return make<TransposeOp>(value, ArrayRef<int64_t>{0, 1, 3, 2});
+}
+
+/// The heads before each was repeated for its group of query heads.
+Value Raiser::withoutRepetition(Value heads) {
+  auto join = heads.getDefiningOp<ReshapeOp>();
+  auto repeat =
+      join ? join.getInput().getDefiningOp<BroadcastOp>() : BroadcastOp();
+  auto split =
+      repeat ? repeat.getInput().getDefiningOp<ReshapeOp>() : ReshapeOp();
+  if (!split)
+    return heads;
+  ArrayRef<int64_t> from = shapeOf(split.getInput()),
+                    one = shapeOf(split.getResult()),
+                    many = shapeOf(repeat.getResult()), to = shapeOf(heads);
+  if (from.size() != 4 || one.size() != 5 || many.size() != 5 || one[2] != 1 ||
+      to[1] != many[1] * many[2])
+    return heads;
+  for (auto [i, size] : llvm::enumerate(from))
+    if (one[i + (i > 1)] != size || many[i + (i > 1)] != size ||
+        (i != 1 && to[i] != size))
+      return heads;
+  return split.getInput();
+}
+
+void Raiser::addMask(Value added) {
+  mask = mask ? make<AddOp>(mask, added) : added;
+}
+
+static double lowestOf(Type type) {
+  return APFloat::getLargest(cast<FloatType>(type).getFloatSemantics(),
+                             /*Negative=*/true)
+      .convertToDouble();
+}
+
+/// What, added to scores, hides them where the condition does not hold.
+Value Raiser::additive(Value condition) {
+  Type type = getElementTypeOrSelf(match.scoreProduct.getResult());
+  Value zero = createScalar(builder, loc, type, 0.0);
+  Value hidden = createScalar(builder, loc, type, lowestOf(type));
+  return make<WhereOp>(condition, zero, hidden);
+}
+
+/// The usual scale where only the narrow type of its factors keeps them from
+/// being that.
+double Raiser::exactScale(int64_t size) const {
+  double usual = 1 / std::sqrt(static_cast<double>(size));
+  return std::abs(match.scale / usual - 1) < 0x1p-7 ? usual : match.scale;
+}
+
+/// The mask in the form that the library takes: four dimensions, the last two
+/// of full size, of the queries' type.
+Value Raiser::padMask(Value added, ArrayRef<int64_t> scores, Type element) {
+  SmallVector<int64_t> shape(shapeOf(added));
+  shape.insert(shape.begin(), scores.size() - shape.size(), 1);
+  added = make<ReshapeOp>(added, shape);
+  if (getElementTypeOrSelf(added) != element) {
+    // Rounding must not make a mask infinite: rows would become no numbers.
+    added = make<CastOp>(added, element);
+    Value lowest = createScalar(builder, loc, element, lowestOf(element));
+    added = make<MaxOp>(added, lowest);
+  }
+  shape[2] = scores[2];
+  shape[3] = scores[3];
+  return make<BroadcastOp>(added, shape);
+}
+
+/// The operands of the products; factors go to the scale, repetitions of heads
+/// away.
+void Raiser::findOperands() {
+  query = withoutFactor(match.scoreProduct.getLhs());
+  key = withoutFactor(match.scoreProduct.getRhs());
+  if (!match.scoreProduct.getTransposeB())
+    key = swapLast(key);
+  value = match.valueProduct.getRhs();
+  if (match.valueProduct.getTransposeB())
+    value = swapLast(value);
+  Value fewKeys = withoutRepetition(key), fewValues = withoutRepetition(value);
+  if (shapeOf(fewKeys)[1] == shapeOf(fewValues)[1]) {
+    key = fewKeys;
+    value = fewValues;
+  }
+}
+
+void Raiser::findMasks(ArrayRef<int64_t> scores) {
+  for (Value added : match.masks) {
+    if (isCausal(throughCasts(added), scores[2], scores[3]))
+      match.causal = true;
+    else
+      addMask(added);
+  }
+  for (Value condition : match.conditions) {
+    if (isCausalCondition(condition, scores[2], scores[3]))
+      match.causal = true;
+    else
+      addMask(additive(condition));
+  }
+}
+
+void Raiser::raise() {
+  SmallVector<int64_t> scores(shapeOf(match.scoreProduct.getResult()));
+  findOperands();
+  findMasks(scores);
+  if (mask)
+    mask = padMask(mask, scores, getElementTypeOrSelf(query));
+  auto attention = AttentionOp::create(
+      builder, loc, query, key, value, mask,
+      APFloat(exactScale(shapeOf(query).back())), match.causal);
+  match.valueProduct.getResult().replaceAllUsesWith(attention.getResult());
+}
+
+//===----------------------------------------------------------------------===//
+// Entry
+//===----------------------------------------------------------------------===//
+
+void mlir::train::raiseAttention(ModuleOp module, bool any) {
+  for (auto function : module.getOps<func::FuncOp>()) {
+    SmallVector<SoftmaxOp> softmaxes;
+    function.walk([&](SoftmaxOp op) { softmaxes.push_back(op); });
+    for (SoftmaxOp softmax : softmaxes) {
+      Match match = Matcher(softmax, any).match();
+      if (!match.whyNot)
+        continue;
+      if (match.whyNot->empty())
+        Raiser(match).raise();
+      else
+        softmax.emitRemark()
+            << "attention stays products and a softmax: " << *match.whyNot;
+    }
+    for (Block &block : function.getBody())
+      eraseDeadOps(block);
+  }
+}
+
+namespace {
+struct TrainRaiseAttentionPass
+    : train::impl::TrainRaiseAttentionPassBase<TrainRaiseAttentionPass> {
+  using TrainRaiseAttentionPassBase::TrainRaiseAttentionPassBase;
+
+  void runOnOperation() override { raiseAttention(getOperation(), any); }
+};
+} // namespace
