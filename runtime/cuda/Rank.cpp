@@ -150,6 +150,9 @@ void Rank::run(Part part) {
   } catch (const std::exception &error) {
     throw CommandError(ZRT_ERROR_EXECUTION, position, error.what());
   }
+  // In graphs no command is timed: times of the first run alone would mislead.
+  if (options.graph)
+    streamTimes->forget();
   before = true;
   touchAll(part);
 }

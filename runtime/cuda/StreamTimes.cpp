@@ -137,6 +137,11 @@ void StreamTimes::reset() {
   tail = 0;
 }
 
+void StreamTimes::forget() {
+  reset();
+  std::fill(latest.begin(), latest.end(), Span());
+}
+
 int64_t StreamTimes::exposed() const {
   int64_t time = tail;
   for (size_t index = 0; index < program.commands.size(); ++index) {

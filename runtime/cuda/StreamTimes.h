@@ -71,6 +71,8 @@ public:
 
   // Since the last reset, in nanoseconds.
   void reset();
+  /// The same for spans.
+  void forget();
   int64_t commandTime(size_t command) const { return times[command]; }
   /// The compute stream stood still: it waited for an event, was inside a
   /// collective or transfer of its own, or had ended before other streams.
