@@ -24,6 +24,9 @@ struct zrt_group {
   std::unique_ptr<zrt::ProcessGroup> processes;
   /// "auto", "shm" or "mpi".
   std::string transport = "auto";
+  /// What a transport's library has to do when the group is left; before the
+  /// processes part.
+  std::shared_ptr<void> library;
   /// Both above 0.
   double timeoutFactor = 100, timeoutMinSeconds = 30;
 

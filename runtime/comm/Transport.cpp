@@ -13,6 +13,7 @@
 #include "runtime/comm/Transport.h"
 
 #include "runtime/comm/SharedTransport.h"
+#include "runtime/core/Plugin.h"
 
 #include <algorithm>
 
@@ -40,6 +41,8 @@ std::string zrt::lateText(const std::string &who, nanoseconds limit) {
   return text.str();
 }
 
+static constexpr Plugin mpiPlugin = {"libzero-rt-mpi.so", "the transport mpi"};
+
 std::unique_ptr<Transport> zrt::makeTransport(zrt_group &group,
                                               const Program &program) {
   bool oneMachine = group.processes->oneMachine();
@@ -51,5 +54,8 @@ std::unique_ptr<Transport> zrt::makeTransport(zrt_group &group,
                              "machine; these run on several: use mpi");
   if (kind == "shm")
     return std::make_unique<SharedTransport>(group, program);
+  if (kind == "mpi")
+    return std::unique_ptr<Transport>(
+        findInPlugin<MakeTransport>(mpiPlugin, kMakeTransport)(group, program));
   fail(ZRT_ERROR_ARGUMENT, "unknown transport \"", kind, "\"; use shm or mpi");
 }

@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/core/Error.h"
-#include "runtime/core/NarrowFloat.h"
+#include "runtime/core/Values.h"
 #include "runtime/host/Session.h"
 #include "runtime/io/Hash.h"
 
@@ -22,71 +22,6 @@
 
 using namespace zrt;
 using namespace zrt::host;
-
-/// Element `index` of `data` as a number.
-static double numberAt(const void *data, fb::DType type, uint64_t index) {
-  switch (type) {
-  case fb::DType_F64:
-    return static_cast<const double *>(data)[index];
-  case fb::DType_F16:
-    return static_cast<const Half *>(data)[index].widen();
-  case fb::DType_BF16:
-    return static_cast<const BFloat16 *>(data)[index].widen();
-  case fb::DType_I64:
-    return double(static_cast<const int64_t *>(data)[index]);
-  case fb::DType_I32:
-    return static_cast<const int32_t *>(data)[index];
-  case fb::DType_I16:
-    return static_cast<const int16_t *>(data)[index];
-  case fb::DType_I8:
-    return static_cast<const int8_t *>(data)[index];
-  case fb::DType_U8:
-  case fb::DType_Bool:
-    return static_cast<const uint8_t *>(data)[index];
-  default:
-    return static_cast<const float *>(data)[index];
-  }
-}
-
-static int64_t integerAt(const void *data, fb::DType type, uint64_t index) {
-  if (type == fb::DType_I64)
-    return static_cast<const int64_t *>(data)[index];
-  return int64_t(numberAt(data, type, index));
-}
-
-static void checkSize(const char *what, const std::string &name, uint64_t given,
-                      uint64_t expected) {
-  if (given != expected)
-    fail(ZRT_ERROR_ARGUMENT, what, " ", name, " has ", expected, " bytes, not ",
-         given);
-}
-
-template <typename T>
-static const T &entry(const std::vector<T> &table, uint32_t index,
-                      const char *what) {
-  if (index >= table.size())
-    fail(ZRT_ERROR_ARGUMENT, what, " ", index,
-         " does not exist: the program has ", table.size());
-  return table[index];
-}
-
-/// An array of ones of a type.
-static std::vector<uint8_t> ones(fb::DType type, uint64_t bytes) {
-  static const float f32 = 1;
-  static const double f64 = 1;
-  static const uint16_t f16 = 0x3C00, bf16 = 0x3F80;
-  static const int64_t integer = 1; // little endian: also its shorter types
-  const void *one = type == fb::DType_F32    ? static_cast<const void *>(&f32)
-                    : type == fb::DType_F64  ? &f64
-                    : type == fb::DType_F16  ? &f16
-                    : type == fb::DType_BF16 ? static_cast<const void *>(&bf16)
-                                             : &integer;
-  std::vector<uint8_t> data(bytes);
-  uint64_t size = elementBytes(type);
-  for (uint64_t at = 0; at < bytes; at += size)
-    std::memcpy(&data[at], one, size);
-  return data;
-}
 
 void Session::fillInitialValues() {
   for (const Constant &constant : program->constants)
@@ -99,7 +34,7 @@ void Session::fillInitialValues() {
     if (parameter.init == fb::Init_Zeros) {
       clearParameter(index);
     } else if (parameter.init == fb::Init_Ones) {
-      std::vector<uint8_t> data = ones(parameter.dtype, parameter.bytes);
+      std::vector<uint8_t> data = onesOf(parameter.dtype, parameter.bytes);
       setParameter(index, data.data(), data.size());
     } else if (parameter.init == fb::Init_Value) {
       setParameter(index, parameter.initValue, parameter.initBytes);
@@ -118,8 +53,8 @@ void Session::clearParameter(uint32_t index) {
 }
 
 void Session::setParameter(uint32_t index, const void *data, uint64_t bytes) {
-  const Parameter &parameter = entry(program->parameters, index, "parameter");
-  checkSize("parameter", parameter.name, bytes, parameter.bytes);
+  const Parameter &parameter = entryOf(program->parameters, index, "parameter");
+  checkSizeOf("parameter", parameter.name, bytes, parameter.bytes);
   const auto *from = static_cast<const uint8_t *>(data);
   for (std::unique_ptr<Rank> &rank : ranks) {
     uint32_t shard = parameter.shardOf(rank->number());
@@ -197,8 +132,8 @@ void Session::averageRanks(const Parameter &parameter, T *out) const {
 }
 
 void Session::getParameter(uint32_t index, void *data, uint64_t bytes) const {
-  const Parameter &parameter = entry(program->parameters, index, "parameter");
-  checkSize("parameter", parameter.name, bytes, parameter.bytes);
+  const Parameter &parameter = entryOf(program->parameters, index, "parameter");
+  checkSizeOf("parameter", parameter.name, bytes, parameter.bytes);
   if (parameter.role == fb::ParamRole_Buffer) {
     if (parameter.dtype == fb::DType_F32)
       return averageRanks(parameter, static_cast<float *>(data));
@@ -216,7 +151,7 @@ void Session::getParameter(uint32_t index, void *data, uint64_t bytes) const {
 /// Refuses what is no chunk of what a rank holds of a parameter.
 void Session::checkChunk(uint32_t index, uint32_t rank, uint64_t offset,
                          uint64_t bytes) const {
-  const Parameter &parameter = entry(program->parameters, index, "parameter");
+  const Parameter &parameter = entryOf(program->parameters, index, "parameter");
   if (rank >= program->ranks)
     fail(ZRT_ERROR_ARGUMENT, "parameter ", parameter.name, ": rank ", rank,
          " of ", program->ranks);
@@ -255,37 +190,17 @@ void Session::writeChunk(uint32_t index, uint32_t rank, uint64_t offset,
   local->write(buffer, offset, data, bytes);
 }
 
-/// Refuses integers outside the input's range.
-static void checkRange(const Input &input, const void *data, int rank) {
-  if (!input.hasRange)
-    return;
-  uint64_t count = input.bytes / elementBytes(input.dtype);
-  for (uint64_t i = 0; i < count; ++i) {
-    int64_t value = integerAt(data, input.dtype, i);
-    if ((value >= input.min && value <= input.max) ||
-        (input.hasIgnore && value == input.ignore))
-      continue;
-    std::string of =
-        rank == ZRT_ALL_RANKS ? "" : " of rank " + std::to_string(rank);
-    std::string ignored =
-        input.hasIgnore ? " and is not " + std::to_string(input.ignore) : "";
-    fail(ZRT_ERROR_ARGUMENT, "input ", input.name, of, ": value ", value,
-         " at element ", i, " is outside [", input.min, ", ", input.max, "]",
-         ignored);
-  }
-}
-
 void Session::setInput(uint32_t index, int rank, const void *data,
                        uint64_t bytes) {
-  const Input &input = entry(program->inputs, index, "input");
-  checkSize("input", input.name, bytes, input.bytes);
+  const Input &input = entryOf(program->inputs, index, "input");
+  checkSizeOf("input", input.name, bytes, input.bytes);
   bool all = rank == ZRT_ALL_RANKS;
   if (!all && (rank < 0 || uint32_t(rank) >= program->ranks))
     fail(ZRT_ERROR_ARGUMENT, "input ", input.name, ": rank ", rank, " of ",
          program->ranks);
   if (!all && !localRank(uint32_t(rank)))
     return;
-  checkRange(input, data, rank);
+  checkInputRange(input, data, rank);
   for (size_t to = 0; to < ranks.size(); ++to) {
     if (!all && ranks[to]->number() != uint32_t(rank))
       continue;
@@ -312,7 +227,7 @@ std::vector<double> Session::numbersOf(const Output &output) const {
 }
 
 void Session::readOutput(uint32_t index, double *values, uint64_t count) const {
-  const Output &output = entry(program->outputs, index, "output");
+  const Output &output = entryOf(program->outputs, index, "output");
   if (count != output.elements)
     fail(ZRT_ERROR_ARGUMENT, "output ", output.name, " has ", output.elements,
          " elements, not ", count);
@@ -329,10 +244,10 @@ void Session::readOutput(uint32_t index, double *values, uint64_t count) const {
 
 void Session::readOutputOfRank(uint32_t index, uint32_t rank, void *data,
                                uint64_t bytes) const {
-  const Output &output = entry(program->outputs, index, "output");
+  const Output &output = entryOf(program->outputs, index, "output");
   const Buffer &buffer = program->buffers[output.buffer];
-  checkSize("output", output.name, bytes,
-            output.elements * elementBytes(buffer.dtype));
+  checkSizeOf("output", output.name, bytes,
+              output.elements * elementBytes(buffer.dtype));
   if (rank >= program->ranks)
     fail(ZRT_ERROR_ARGUMENT, "output ", output.name, ": rank ", rank, " of ",
          program->ranks);

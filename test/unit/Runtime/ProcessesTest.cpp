@@ -13,9 +13,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "PlanBuilder.h"
+#include "ProcessPlans.h"
 #include "ThreadGroup.h"
-#include "runtime/core/Grid.h"
-#include "runtime/core/NarrowFloat.h"
 
 #include <filesystem>
 #include <limits>
@@ -25,74 +24,6 @@ using namespace zrt;
 using namespace zrt::test;
 
 namespace {
-constexpr uint64_t stepsOfTest = 2;
-
-/// Values of a rank, in which adding in another order changes bits.
-std::vector<float> valuesOf(uint32_t rank, uint64_t step, int64_t count) {
-  std::vector<float> values = numbers(rank * 7 + step + 1, size_t(count));
-  for (size_t i = 0; i < values.size(); ++i)
-    values[i] *= (i + rank) % 3 ? 1.0f : 1e4f;
-  return values;
-}
-
-/// All collectives, over some axes, on three streams, in three types.
-PlanBuilder collectives(const std::vector<uint32_t> &grid,
-                        const std::vector<uint32_t> &axes, int64_t count) {
-  uint32_t ranks = Grid(grid).groupSize({}), size = Grid(grid).groupSize(axes);
-  PlanBuilder plan(ranks);
-  plan.program.grid = grid;
-  plan.streams(2, 2);
-  int64_t part = (count + size - 1) / size;
-  uint32_t x = plan.input("x", {count});
-  for (fb::DType type :
-       {fb::DType_F32, fb::DType_F64, fb::DType_BF16, fb::DType_F16}) {
-    // Any bits are numbers; which ones is the same in both runs.
-    int64_t elements = count * 4 / int64_t(elementBytes(type));
-    int64_t shard = (elements + size - 1) / size;
-    uint32_t in = plan.buffer("in", {elements}, type);
-    plan.program.buffers[in]->offset = plan.program.buffers[x]->offset;
-    uint32_t all = plan.buffer("all", {elements}, type);
-    uint32_t own = plan.buffer("own", {shard}, type);
-    uint32_t whole = plan.buffer("whole", {shard * size}, type);
-    plan.collective(fb::Op_AllReduce, in, all, elements, elements, true).axes =
-        axes;
-    plan.collective(fb::Op_ReduceScatter, in, own, elements, shard).axes = axes;
-    plan.collective(fb::Op_AllGather, own, whole, elements, shard).axes = axes;
-    for (uint32_t buffer : {all, own, whole})
-      plan.output(buffer);
-  }
-  uint32_t y = plan.buffer("y", {count}), s = plan.buffer("s", {part});
-  fb::CommandT &reduce = plan.collective(fb::Op_AllReduce, x, y, count, count);
-  reduce.axes = axes;
-  place(reduce, 1, {}, 0);
-  fb::CommandT &scatter =
-      plan.collective(fb::Op_ReduceScatter, x, s, count, part);
-  scatter.axes = axes;
-  place(scatter, 2, {}, 1);
-  plan.output(y);
-  plan.output(s);
-  return plan;
-}
-
-using Bytes = std::vector<uint8_t>;
-
-/// All outputs of a rank.
-std::vector<Bytes> outputsOf(Running &running, uint32_t rank) {
-  std::vector<Bytes> all;
-  for (uint32_t output = 0; output < running.program.info().num_outputs;
-       ++output)
-    all.push_back(running.get<uint8_t>(output, rank));
-  return all;
-}
-
-void runSteps(Running &running, uint32_t ranks, int64_t count) {
-  for (uint64_t step = 0; step < stepsOfTest; ++step) {
-    for (uint32_t rank = 0; rank < ranks; ++rank)
-      running.set("x", int(rank), valuesOf(rank, step, count));
-    running.step();
-  }
-}
-
 zrt_session_options in(zrt_group &group) {
   zrt_session_options options = {};
   options.group = &group;
@@ -107,18 +38,13 @@ void step(Running &running) {
 } // namespace
 
 TEST(Processes, CollectivesHaveTheBitsOfThreads) {
-  struct Case {
-    std::vector<uint32_t> grid, axes;
-  };
-  for (const Case &one : {Case{{1}, {}}, Case{{2}, {}}, Case{{3}, {}},
-                          Case{{4}, {}}, Case{{2, 2}, {}}, Case{{2, 2}, {0}},
-                          Case{{2, 2}, {1}}, Case{{3, 2}, {0, 1}}})
+  for (const GridCase &one : gridCases())
     for (int64_t count : {4, 1036}) {
-      PlanBuilder plan = collectives(one.grid, one.axes, count);
+      PlanBuilder plan = collectives(one, count);
       uint32_t ranks = plan.program.ranks;
       Running threads(plan);
       runSteps(threads, ranks, count);
-      std::vector<std::vector<Bytes>> got(ranks);
+      std::vector<std::vector<std::vector<uint8_t>>> got(ranks);
       std::vector<zrt_counters> counters(ranks);
       std::vector<std::string> texts =
           runProcesses(ranks, [&](zrt_group &group, uint32_t rank) {
@@ -126,7 +52,7 @@ TEST(Processes, CollectivesHaveTheBitsOfThreads) {
             runSteps(running, ranks, count);
             counters[rank] = running.session.counters();
             for (uint32_t from = 0; from < ranks; ++from) {
-              std::vector<Bytes> outputs = outputsOf(running, from);
+              auto outputs = outputsOf(running, from);
               if (rank == 0)
                 got[from] = std::move(outputs);
             }
