@@ -37,6 +37,7 @@
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/Passes.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/IR/LLVMContext.h"
@@ -169,7 +170,8 @@ LogicalResult LaunchReader::readLaunch(gpu::LaunchFuncOp op,
     auto argument = dyn_cast<BlockArgument>(operand);
     // no test: kernel-map-to-gpu passes buffers of the kernel only.
     if (!argument)
-      return op.emitOpError("passes a value that is no buffer of the kernel");
+      return op.emitOpError("passes ")
+             << operand << ", which is no buffer of the kernel";
     bool isScratch =
         hasScratch && argument.getArgNumber() + 1 == function.getNumArguments();
     launch.arguments.push_back(isScratch ? -1 : argument.getArgNumber());
@@ -206,6 +208,18 @@ static void wrapKernel(func::FuncOp function) {
   for (Operation &op : llvm::make_early_inc_range(body.without_terminator()))
     if (&op != launch && &op != one.getDefiningOp())
       op.moveBefore(end);
+}
+
+/// Gives the code of a launch its own constants: arguments are buffers.
+static void sinkConstants(gpu::LaunchOp launch) {
+  Region &code = launch.getBody();
+  llvm::SetVector<Value> captured;
+  getUsedValuesDefinedAbove(code, captured);
+  OpBuilder b = OpBuilder::atBlockBegin(&code.front());
+  for (Value value : captured)
+    if (Operation *constant = value.getDefiningOp();
+        constant && constant->hasTrait<OpTrait::ConstantLike>())
+      replaceAllUsesInRegionWith(value, b.clone(*constant)->getResult(0), code);
 }
 
 /// All code of the device in one module, in the order of its launches.
@@ -252,6 +266,7 @@ FailureOr<DeviceCode> zero::compileDeviceKernels(ModuleOp module,
     return failure();
   for (auto function : kernels->getOps<func::FuncOp>())
     wrapKernel(function);
+  kernels->walk(sinkConstants);
   PassManager outline(context, ModuleOp::getOperationName());
   outline.addPass(createGpuKernelOutliningPass());
   if (failed(outline.run(*kernels)))

@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/core/DeviceCheck.h"
 #include "runtime/core/Error.h"
 #include "runtime/core/Program.h"
 
@@ -571,6 +572,7 @@ void Checker::run() {
       ended = signaled;
     checkCommand(index);
   }
+  checkDeviceCode(program);
 }
 
 void zrt::checkProgram(Program &program) { Checker(program).run(); }

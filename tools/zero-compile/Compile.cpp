@@ -173,6 +173,51 @@ LogicalResult zero_tools::compileToZplan(ModuleOp module,
   return zero::writeZplan(**planned, *target, bytes, &cost);
 }
 
+/// "gelu_8x30: gelu_8x30<<<(1, 1, 1), (256, 1, 1), 0>>>(0, 1)"
+static void printLaunch(llvm::raw_ostream &os, StringRef kernel,
+                        const zero::DeviceLaunch &launch) {
+  auto printSizes = [&](ArrayRef<uint32_t> sizes) {
+    os << "(";
+    llvm::interleaveComma(sizes, os);
+    os << ")";
+  };
+  os << "// " << kernel << ": " << launch.entry << "<<<";
+  printSizes(launch.grid);
+  os << ", ";
+  printSizes(launch.block);
+  os << ", " << launch.sharedBytes << ">>>(";
+  llvm::interleaveComma(launch.arguments, os, [&](int32_t argument) {
+    if (argument < 0)
+      os << "scratch";
+    else
+      os << argument;
+  });
+  os << ")\n";
+}
+
+LogicalResult zero_tools::printDeviceCode(ModuleOp planned,
+                                          const CompileOptions &options,
+                                          std::string &text) {
+  FailureOr<zero::KernelTarget> target =
+      zero::KernelTarget::parse(options.target, planned.getLoc());
+  if (failed(target))
+    return failure();
+  FailureOr<zero::DeviceCode> code =
+      zero::compileDeviceKernels(planned, *target);
+  if (failed(code))
+    return failure();
+  llvm::raw_string_ostream os(text);
+  for (const zero::DeviceKernel &kernel : code->kernels) {
+    for (const zero::DeviceLaunch &launch : kernel.launches)
+      printLaunch(os, kernel.name, launch);
+    if (kernel.scratchBytes)
+      os << "// " << kernel.name << ": " << kernel.scratchBytes
+         << " bytes of scratch memory\n";
+  }
+  os << code->ptx;
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Diagnostics
 //===----------------------------------------------------------------------===//

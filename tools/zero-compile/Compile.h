@@ -89,6 +89,13 @@ mlir::LogicalResult compileToZplan(mlir::ModuleOp module,
                                    std::string &bytes,
                                    std::string *offloadChoice = nullptr);
 
+/// Compiles the kernels of a planned module for a GPU: `text` is PTX and, as
+/// comments before it, what each kernel launches. On failure an error has been
+/// emitted.
+mlir::LogicalResult printDeviceCode(mlir::ModuleOp planned,
+                                    const CompileOptions &options,
+                                    std::string &text);
+
 /// The sentence of what `offload` "auto" chose for a planned module.
 std::string getOffloadChoice(mlir::ModuleOp planned);
 

@@ -126,7 +126,8 @@ static std::optional<Arguments> parse(int argc, char **argv) {
              "there will be a folder for a disk arena: --offload auto may use "
              "it");
   flags.text("--emit", &arguments.emit, "FORM",
-             "zplan (default) or plan: the program as MLIR");
+             "zplan (default), plan: the program as MLIR, or ptx: the kernels "
+             "of a GPU and, as comments, their launches");
   flags.text("--target", &arguments.compile.target, "TARGET",
              "host (this machine, default), host:CPU, or GPUs: cuda:sm_80, "
              "cuda:sm_90 or cuda:sm_100");
@@ -139,8 +140,14 @@ static std::optional<Arguments> parse(int argc, char **argv) {
                                           " and " + (*inputs)[1]);
   if (arguments.output.empty())
     throw FlagError("-o is missing: the file to write");
-  if (arguments.emit != "zplan" && arguments.emit != "plan")
-    throw FlagError("--emit '" + arguments.emit + "': expected zplan or plan");
+  if (arguments.emit != "zplan" && arguments.emit != "plan" &&
+      arguments.emit != "ptx")
+    throw FlagError("--emit '" + arguments.emit +
+                    "': expected zplan, plan or ptx");
+  if (arguments.emit == "ptx" &&
+      arguments.compile.target.compare(0, 5, "cuda:"))
+    throw FlagError("--emit ptx: --target " + arguments.compile.target +
+                    " has no PTX; give a GPU such as cuda:sm_90");
   arguments.input = inputs->front();
   readPlanFlags(arguments);
   return arguments;
@@ -178,9 +185,14 @@ compile(mlir::ModuleOp module, const Arguments &arguments, std::string &bytes) {
     if (failed(planned))
       return llvm::failure();
     choice = getOffloadChoice(**planned);
-    llvm::raw_string_ostream os(bytes);
-    (*planned)->print(os);
-    os << "\n";
+    if (arguments.emit == "ptx") {
+      if (failed(printDeviceCode(**planned, arguments.compile, bytes)))
+        return llvm::failure();
+    } else {
+      llvm::raw_string_ostream os(bytes);
+      (*planned)->print(os);
+      os << "\n";
+    }
   }
   if (!choice.empty())
     llvm::errs() << "zero-compile: note: " << choice << "\n";
