@@ -519,9 +519,9 @@ def Plan_LaunchOp : Plan_CallLike<"launch", [
 def Plan_CallOp : Plan_CallLike<"call"> {
   let summary = "calls a library function";
   let description = [{
-    `matmul`, `conv`, `conv_grad_input` or `conv_grad_weight`, on strided
-    buffers; the last buffer is the result. Settings of the function are
-    attributes of the op.
+    `matmul`, `conv`, `conv_grad_input`, `conv_grad_weight`, and on GPUs
+    `attention` and `attention_grad`, on strided buffers; the last buffers are
+    the results. Settings of the function are attributes of the op.
 
     ```mlir
     plan.call @matmul(%a, %b, %c) writes [2]

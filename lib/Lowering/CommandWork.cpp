@@ -80,6 +80,27 @@ static void setConvolution(plan::CallOp call, OpWork &work) {
   work.k = perRow(weights);
 }
 
+/// Attention as a product of queries and keys: each pair that sees each other
+/// takes so many multiply-adds.
+static void setAttention(plan::CallOp call, OpWork &work) {
+  bool isGrad = call.getCallee() == "attention_grad";
+  auto shapeOf = [&](int64_t i) {
+    return typeOf(call.getBuffers()[i + isGrad]).getShape();
+  };
+  ArrayRef<int64_t> query = shapeOf(0);
+  work.batch = query[0] * query[1];
+  work.m = query[2];
+  work.n = shapeOf(1)[2];
+  work.k = isGrad ? 3 * query[3] + 2 * shapeOf(2)[3] : query[3] + shapeOf(2)[3];
+  double pairs = 1.0 * work.m * work.n;
+  if (call->hasAttr("causal")) {
+    double rising = std::min(work.m, work.n);
+    pairs = rising * (rising + 1) / 2 + (work.m - rising) * work.n;
+  }
+  work.transcendentals = work.batch * pairs;
+  work.flops = 2 * work.transcendentals * work.k;
+}
+
 static OpWork workOf(plan::CallOp call) {
   OpWork work;
   work.cls = OpWork::Matmul;
@@ -88,6 +109,10 @@ static OpWork workOf(plan::CallOp call) {
   work.type = typeName(typeOf(call.getBuffers().front()).getElementType());
   if (typeOf(call.getBuffers().back()).getNumElements() == 0)
     return work;
+  if (call.getCallee().starts_with("attention")) {
+    setAttention(call, work);
+    return work;
+  }
   if (call.getCallee() == "matmul")
     setMatmul(call, work);
   else

@@ -42,7 +42,8 @@ bool StridedLayout::isContiguous() const {
 
 bool mlir::zero::isLibraryCall(Operation *op) {
   return isa<train::MatmulOp, train::GemmOp, train::ConvOp,
-             train::ConvGradInputOp, train::ConvGradWeightOp>(op);
+             train::ConvGradInputOp, train::ConvGradWeightOp,
+             train::AttentionOp, train::AttentionGradOp>(op);
 }
 
 /// Dimensions of `source` merged where their strides allow it: each group is
@@ -152,6 +153,32 @@ static bool changesLayout(Operation *op) {
              train::BroadcastOp>(op);
 }
 
+/// Whether attention can read an operand with this layout: cuDNN loads 16 bytes
+/// of bf16 or f16 at a time.
+static bool isAttentionLayout(const StridedLayout &layout) {
+  constexpr int64_t kElements = 8;
+  if (layout.sizes.empty() || layout.strides.back() != 1 ||
+      layout.offset % kElements != 0)
+    return false;
+  return llvm::all_of(ArrayRef(layout.strides).drop_back(),
+                      [](int64_t stride) { return stride % kElements == 0; });
+}
+
+static bool canBeView(Operation *op, const StridedLayout &source);
+
+/// Whether the user of `use` reads it with any strides, or with these.
+static bool takesLayout(OpOperand &use, const StridedLayout &layout) {
+  Operation *user = use.getOwner();
+  if (isa<train::MatmulOp, train::GemmOp>(user))
+    return true;
+  if (auto attention = dyn_cast<train::AttentionOp>(user))
+    return use.get() != attention.getMask() && isAttentionLayout(layout);
+  if (auto grad = dyn_cast<train::AttentionGradOp>(user))
+    return use.get() != grad.getMask() && use.get() != grad.getLogsumexp() &&
+           isAttentionLayout(layout);
+  return changesLayout(user) && canBeView(user, layout);
+}
+
 /// Whether `op` can be a view where its operand has layout `source`: its
 /// result is contiguous all the same, or all that use it take strides.
 static bool canBeView(Operation *op, const StridedLayout &source) {
@@ -159,9 +186,8 @@ static bool canBeView(Operation *op, const StridedLayout &source) {
   if (!layout)
     return false;
   return layout->isContiguous() ||
-         llvm::all_of(op->getResult(0).getUsers(), [&](Operation *user) {
-           return isa<train::MatmulOp, train::GemmOp>(user) ||
-                  (changesLayout(user) && canBeView(user, *layout));
+         llvm::all_of(op->getResult(0).getUses(), [&](OpOperand &use) {
+           return takesLayout(use, *layout);
          });
 }
 

@@ -78,26 +78,29 @@ matmulOperands(train::MatmulOp op, Place &result,
 }
 
 LibraryCall
-mlir::zero::describeLibraryCall(Operation *op, Place result,
+mlir::zero::describeLibraryCall(Operation *op, ArrayRef<Place> results,
                                 llvm::function_ref<Place(Value)> placeOf) {
   LibraryCall call;
   call.callee = "matmul";
+  SmallVector<Place> written(results);
   if (auto matmul = dyn_cast<train::MatmulOp>(op)) {
-    call.operands = matmulOperands(matmul, result, placeOf);
+    call.operands = matmulOperands(matmul, written.front(), placeOf);
   } else if (auto gemm = dyn_cast<train::GemmOp>(op)) {
     call.operands = {
         matmulOperand(placeOf(gemm.getA()), {}, gemm.getTransposeA()),
         matmulOperand(placeOf(gemm.getB()), {}, gemm.getTransposeB()),
-        biasOperand(placeOf(gemm.getC()), result.layout.sizes)};
+        biasOperand(placeOf(gemm.getC()), results.front().layout.sizes)};
   } else {
     call.callee = op->getName().stripDialect();
     for (Value operand : op->getOperands())
       call.operands.push_back(placeOf(operand));
-    for (StringRef name : {"strides", "pads", "dilations", "group"})
-      if (std::optional<Attribute> value = op->getInherentAttr(name))
+    for (StringRef name :
+         {"strides", "pads", "dilations", "group", "scale", "causal"})
+      if (std::optional<Attribute> value = op->getInherentAttr(name);
+          value && *value)
         call.settings.emplace_back(StringAttr::get(op->getContext(), name),
                                    *value);
   }
-  call.operands.push_back(result);
+  call.operands.append(written);
   return call;
 }

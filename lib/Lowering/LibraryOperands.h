@@ -21,12 +21,12 @@ namespace mlir::zero {
 /// A call of the runtime's library.
 struct LibraryCall {
   StringRef callee;
-  SmallVector<Place> operands; ///< the last one is the result
+  SmallVector<Place> operands; ///< the last ones are the results
   SmallVector<NamedAttribute> settings;
 };
 
-/// The call that computes `op`, for which isLibraryCall holds, into `result`.
-LibraryCall describeLibraryCall(Operation *op, Place result,
+/// The call that computes `op`, for which isLibraryCall holds, into `results`.
+LibraryCall describeLibraryCall(Operation *op, ArrayRef<Place> results,
                                 llvm::function_ref<Place(Value)> placeOf);
 
 } // namespace mlir::zero

@@ -524,19 +524,23 @@ LogicalResult StepLowering::lowerDispatch(plan::DispatchOp op) {
 
 LogicalResult StepLowering::lowerCall(Operation *op) {
   Location loc = op->getLoc();
-  auto type = cast<ShapedType>(op->getResult(0).getType());
-  Place result = fresh(loc, type, plan::Kind::Activation);
-  memory.bind(op->getResult(0), result);
+  SmallVector<Place> results;
+  for (Value result : op->getResults()) {
+    results.push_back(fresh(loc, cast<ShapedType>(result.getType()),
+                            plan::Kind::Activation));
+    memory.bind(result, results.back());
+  }
   LibraryCall library = describeLibraryCall(
-      op, result, [&](Value value) { return placeOf(value); });
+      op, results, [&](Value value) { return placeOf(value); });
   SmallVector<Value> buffers;
   for (const Place &place : library.operands)
     buffers.push_back(memory.materialize(loc, place));
-  int64_t last = buffers.size() - 1;
+  SmallVector<int64_t> writes = llvm::to_vector(llvm::seq<int64_t>(
+      buffers.size() - results.size(), buffers.size()));
   auto call = plan::CallOp::create(
       commands, loc, FlatSymbolRefAttr::get(op->getContext(), library.callee),
-      buffers, commands.getDenseI64ArrayAttr(last), StringAttr(), ValueRange(),
-      Value());
+      buffers, commands.getDenseI64ArrayAttr(writes), StringAttr(),
+      ValueRange(), Value());
   for (NamedAttribute setting : library.settings)
     call->setAttr(setting.getName(), setting.getValue());
   order.compute(call);

@@ -305,6 +305,10 @@ void ZplanWriter::addCallAttrs(plan::CallOp op, fb::CommandT &command) {
       attr->ints = toVector(list);
     else if (auto integer = dyn_cast<IntegerAttr>(named.getValue()))
       attr->ints = {integer.getInt()};
+    else if (auto number = dyn_cast<FloatAttr>(named.getValue()))
+      attr->floats = {number.getValueAsDouble()};
+    else if (isa<UnitAttr>(named.getValue()))
+      attr->ints = {1};
     else
       continue;
     command.attrs.push_back(std::move(attr));
