@@ -37,6 +37,13 @@ public:
   bool covers(const Epoch &epoch) const {
     return at(epoch.entity) >= epoch.time;
   }
+  /// Whether it has all that `other` has, but for the host.
+  bool coversWork(const Clock &other) const {
+    for (size_t i = kHostEntity + 1; i < other.times.size(); ++i)
+      if (at(i) < other.times[i])
+        return false;
+    return true;
+  }
   void join(const Clock &other) {
     if (times.size() < other.times.size())
       times.resize(other.times.size());

@@ -149,10 +149,14 @@ void Engine::await(Device &device, Lock &lock) {
     device.rested = device.calls == before;
 }
 
-/// Whether a wait that was dropped would have ordered nothing more.
-static bool isImplied(const Node &node) {
-  return node.dropped->done && node.clock.at(node.dropped->entity) >=
-                                   node.dropped->clock.at(node.dropped->entity);
+/// Whether `node`, which may start, comes after all work of `dropped` anyway.
+static bool isImplied(const Node &node, const Node &dropped) {
+  if (dropped.done)
+    return node.clock.coversWork(dropped.clock);
+  return !dropped.work.run &&
+         std::all_of(
+             dropped.before.begin(), dropped.before.end(),
+             [&](const NodePtr &before) { return isImplied(node, *before); });
 }
 
 void Engine::start(const NodePtr &node, Device &device, Lock &lock) {
@@ -162,7 +166,8 @@ void Engine::start(const NodePtr &node, Device &device, Lock &lock) {
   if (node->dropped) {
     fprintf(stderr, "fake-cuda: note: the dropped wait of %s is %s\n",
             labelText(node->label).c_str(),
-            isImplied(*node) ? "implied by others" : "needed for its order");
+            isImplied(*node, *node->dropped) ? "implied by others"
+                                             : "needed for its order");
     node->dropped = nullptr;
   }
   // An event is no work: it comes after what its stream has done.

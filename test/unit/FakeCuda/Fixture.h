@@ -97,7 +97,7 @@ class FakeCudaTest : public testing::Test {
 protected:
   static void SetUpTestSuite() {
     testing::FLAGS_gtest_death_test_style = "threadsafe";
-    setenv("FAKE_CUDA_DEVICES", "4", 0);
+    setenv("FAKE_CUDA_DEVICES", "4", 1);
   }
   void TearDown() override { cuCtxSetCurrent(nullptr); }
 };
