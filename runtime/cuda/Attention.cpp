@@ -88,6 +88,9 @@ static std::shared_ptr<DnnGraph> buildForward(const CallSite &site) {
                         .set_name("attention")
                         .set_generate_stats(true)
                         .set_attn_scale(float(settings.scale));
+  // The other, newer one has no backward pass that goes with it.
+  attributes.set_implementation(
+      cudnn_frontend::AttentionImplementation_t::COMPOSITE);
   if (settings.causal)
     attributes.set_causal_mask(true);
   if (settings.masked)

@@ -119,6 +119,22 @@ static std::string describe(const Tensor &tensor) {
   return text + "]";
 }
 
+/// Whether two indices of the tensor lie at one place.
+static bool overlaps(const Tensor &tensor) {
+  std::vector<std::pair<int64_t, int64_t>> dims;
+  for (size_t i = 0; i < tensor.sizes.size(); ++i)
+    if (tensor.sizes[i] > 1)
+      dims.emplace_back(tensor.strides[i], tensor.sizes[i]);
+  std::sort(dims.begin(), dims.end());
+  int64_t reach = 1;
+  for (auto [stride, size] : dims) {
+    if (stride < reach)
+      return true;
+    reach = stride * (size - 1) + reach;
+  }
+  return false;
+}
+
 static Tensor readTensor(const Descriptor &descriptor) {
   Tensor tensor;
   tensor.uid = descriptor.integer(CUDNN_ATTR_TENSOR_UNIQUE_ID);
@@ -138,6 +154,12 @@ static Tensor readTensor(const Descriptor &descriptor) {
   for (int64_t size : tensor.sizes)
     if (size < 1)
       throw DnnError(CUDNN_STATUS_BAD_PARAM, describe(tensor) + " is empty");
+  // The frontend gives some virtual tensors strides that fit no memory.
+  if (tensor.isVirtual && overlaps(tensor)) {
+    int64_t stride = 1;
+    for (size_t i = tensor.sizes.size(); i-- > 0; stride *= tensor.sizes[i])
+      tensor.strides[i] = stride;
+  }
   if (tensor.alignment < 1 || tensor.alignment % tensor.elementBytes())
     throw DnnError(CUDNN_STATUS_BAD_PARAM,
                    describe(tensor) + " has an alignment of " +
@@ -206,6 +228,9 @@ void Reader::add(Operation op) {
   if (output.byValue || output.written)
     throw DnnError(CUDNN_STATUS_BAD_PARAM,
                    describe(output) + " is written twice, or a constant");
+  if (overlaps(output))
+    throw DnnError(CUDNN_STATUS_BAD_PARAM,
+                   describe(output) + " has two indices for one element");
   output.written = true;
   graph.operations.push_back(std::move(op));
 }
