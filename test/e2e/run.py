@@ -19,6 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "script"))
 import accumulation  # noqa: E402
 import bad_input  # noqa: E402
 import checkpoint  # noqa: E402
+import cuda  # noqa: E402
 import failures  # noqa: E402
 import harness  # noqa: E402
 import loss_scales  # noqa: E402
@@ -52,7 +53,9 @@ def main():
         bad_input.add_cases(cases, tools)
         checkpoint.add_cases(cases, tools)
         failures.add_cases(cases, tools)
-        accumulation.add_cases(cases, references.add_cases(cases, tools))
+        trainer = references.add_cases(cases, tools)
+        accumulation.add_cases(cases, trainer)
+        cuda.add_cases(cases, runner, trainer)
         loss_scales.add_cases(cases, tools)
         output.add_cases(cases, tools)
         if args.list:
