@@ -97,8 +97,8 @@ static const Attribute kDescAttributes[] = {
      offsetof(MatmulDesc, aux)},
     {CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, "EPILOGUE_AUX_LD", 8,
      offsetof(MatmulDesc, auxLeading)},
-    {CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, "EPILOGUE_AUX_BATCH_STRIDE",
-     8, offsetof(MatmulDesc, auxBatchStride)},
+    {CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE,
+     "EPILOGUE_AUX_BATCH_STRIDE", 8, offsetof(MatmulDesc, auxBatchStride)},
     {CUBLASLT_MATMUL_DESC_FAST_ACCUM, "FAST_ACCUM", 1, -1},
     {CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, "BIAS_DATA_TYPE", 4,
      offsetof(MatmulDesc, biasType)},
@@ -239,8 +239,7 @@ static std::string checkCall(const Problem &problem, Operands &operands,
     return "a matrix has no address";
   Algorithm algorithm{kAlgorithmMagic, 0, {}, problem.hash()};
   for (int i = 0; i < 4; ++i)
-    algorithm.alignment[i] =
-        elementBytes((i < 2 ? problem.a : problem.d).type);
+    algorithm.alignment[i] = elementBytes((i < 2 ? problem.a : problem.d).type);
   if (algo)
     std::memcpy(&algorithm, algo, sizeof algorithm);
   if (algorithm.magic != kAlgorithmMagic)
@@ -338,14 +337,14 @@ const char *cublasLtGetStatusString(cublasStatus_t status) {
 }
 
 cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t opaque,
-                                                 size_t size,
-                                                 cudaDataType type,
-                                                 uint64_t rows, uint64_t columns,
+                                                 size_t size, cudaDataType type,
+                                                 uint64_t rows,
+                                                 uint64_t columns,
                                                  int64_t leading) {
   if (size < sizeof(Layout))
     return CUBLAS_STATUS_ALLOC_FAILED;
-  Layout layout{kLayoutMagic, type, CUBLASLT_ORDER_COL, rows, columns,
-                leading,      0,    1};
+  Layout layout{
+      kLayoutMagic, type, CUBLASLT_ORDER_COL, rows, columns, leading, 0, 1};
   std::memcpy(static_cast<void *>(opaque), &layout, sizeof layout);
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -503,15 +502,13 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle,
-                              cublasLtMatmulDesc_t desc, const void *alpha,
-                              const void *a, cublasLtMatrixLayout_t aLayout,
-                              const void *b, cublasLtMatrixLayout_t bLayout,
-                              const void *beta, const void *c,
-                              cublasLtMatrixLayout_t cLayout, void *d,
-                              cublasLtMatrixLayout_t dLayout,
-                              const cublasLtMatmulAlgo_t *algo, void *workspace,
-                              size_t workspaceBytes, cudaStream_t stream) {
+cublasStatus_t
+cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+               const void *alpha, const void *a, cublasLtMatrixLayout_t aLayout,
+               const void *b, cublasLtMatrixLayout_t bLayout, const void *beta,
+               const void *c, cublasLtMatrixLayout_t cLayout, void *d,
+               cublasLtMatrixLayout_t dLayout, const cublasLtMatmulAlgo_t *algo,
+               void *workspace, size_t workspaceBytes, cudaStream_t stream) {
   const char *function = "cublasLtMatmul";
   if (!injectedFault(function).empty())
     return CUBLAS_STATUS_EXECUTION_FAILED;
@@ -521,8 +518,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle,
   if (deviceOf(stream) != context->device)
     return invalid(function, "the stream is none of the handle's device");
   Problem problem;
-  std::string wrong = makeProblem(desc, aLayout, bLayout, cLayout, dLayout,
-                                  problem);
+  std::string wrong =
+      makeProblem(desc, aLayout, bLayout, cLayout, dLayout, problem);
   if (!wrong.empty())
     return invalid(function, wrong);
   Operands operands{addressOf(a),
@@ -540,12 +537,12 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle,
   if (!wrong.empty())
     return invalid(function, text + ": " + wrong);
   log("cublasLtMatmul(%s, %s)", text.c_str(), streamName(stream).c_str());
-  CUresult result = enqueue(stream, {"cublasLtMatmul " + text,
-                                     accessesOf(problem, operands),
-                                     [problem, operands] {
-                                       multiply(problem, operands);
-                                       return std::string();
-                                     }});
+  CUresult result =
+      enqueue(stream, {"cublasLtMatmul " + text, accessesOf(problem, operands),
+                       [problem, operands] {
+                         multiply(problem, operands);
+                         return std::string();
+                       }});
   return result == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS
                                 : CUBLAS_STATUS_EXECUTION_FAILED;
 }

@@ -72,17 +72,15 @@ struct Problem {
 
   uint64_t m() const { return d.rows; }
   uint64_t n() const { return d.columns; }
-  uint64_t k() const {
-    return desc.transA == CUBLAS_OP_N ? a.columns : a.rows;
-  }
+  uint64_t k() const { return desc.transA == CUBLAS_OP_N ? a.columns : a.rows; }
   int32_t biasType() const {
     return desc.biasType < 0 ? d.type : desc.biasType;
   }
   int32_t auxType() const { return desc.auxType < 0 ? d.type : desc.auxType; }
   bool addsBias() const { return desc.epilogue & 4; }
   bool writesBias() const {
-    return desc.epilogue & (16 | CUBLASLT_EPILOGUE_BGRADA |
-                            CUBLASLT_EPILOGUE_BGRADB);
+    return desc.epilogue &
+           (16 | CUBLASLT_EPILOGUE_BGRADA | CUBLASLT_EPILOGUE_BGRADB);
   }
   bool usesAux() const { return desc.epilogue & 128; }
   bool isGelu() const { return desc.epilogue & CUBLASLT_EPILOGUE_GELU; }

@@ -45,8 +45,8 @@ static void store(char *at, int32_t type, double value) {
     std::memcpy(at, &value, sizeof value);
     return;
   default: {
-    uint16_t bits = type == CUDA_R_16F ? F16::round(single).bits
-                                       : BF16::round(single).bits;
+    uint16_t bits =
+        type == CUDA_R_16F ? F16::round(single).bits : BF16::round(single).bits;
     std::memcpy(at, &bits, sizeof bits);
   }
   }
@@ -60,8 +60,9 @@ struct Matrix {
   int64_t rowStride, columnStride;
 
   char *at(uint64_t row, uint64_t column) const {
-    return data + int64_t(elementBytes(type)) * (int64_t(row) * rowStride +
-                                                 int64_t(column) * columnStride);
+    return data +
+           int64_t(elementBytes(type)) *
+               (int64_t(row) * rowStride + int64_t(column) * columnStride);
   }
 };
 
@@ -95,7 +96,8 @@ static Matrix matrixOf(const Layout &layout, Address begin, uint64_t batch,
   if (transposed)
     std::swap(matrix.rowStride, matrix.columnStride);
   int64_t bytes = elementBytes(layout.type);
-  matrix.data = hostAddress(begin + int64_t(batch) * layout.batchStride * bytes);
+  matrix.data =
+      hostAddress(begin + int64_t(batch) * layout.batchStride * bytes);
   return matrix;
 }
 

@@ -269,10 +269,9 @@ std::string blas::findOverlap(const Problem &problem, Operands operands) {
   if (operands.c == operands.d && problem.c.leading == problem.d.leading)
     operands.beta = 0;
   std::vector<Access> sorted = accessesOf(problem, operands);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const Access &a, const Access &b) {
-                     return a.address < b.address;
-                   });
+  std::stable_sort(
+      sorted.begin(), sorted.end(),
+      [](const Access &a, const Access &b) { return a.address < b.address; });
   Address readEnd = 0, writeEnd = 0;
   for (const Access &access : sorted) {
     bool overlapsWrite = access.address < writeEnd;

@@ -25,12 +25,8 @@ struct Request {
   const char *verb() const { return writes() ? "writes" : "reads"; }
   Accessor accessor(unsigned lane) const {
     const Block &block = *warp.block;
-    return {block.index,
-            warp.thread(lane),
-            block.epoch,
-            warp.epoch,
-            writes(),
-            (inst.flags & kAtomic) != 0};
+    return {block.index, warp.thread(lane), block.epoch,
+            warp.epoch,  writes(),          (inst.flags & kAtomic) != 0};
   }
   std::string describe(unsigned lane, uint64_t address,
                        const char *space) const {
@@ -79,9 +75,8 @@ static char *locateGlobal(const Request &request, unsigned lane,
                           uint64_t address, unsigned count) {
   Launch &launch = request.warp.block->launch;
   unsigned slot = &request.inst - request.warp.code->insts.data();
-  char *found =
-      launch.recorder->access(address, request.bytes * count,
-                              request.writes(), slot, request.bytes);
+  char *found = launch.recorder->access(address, request.bytes * count,
+                                        request.writes(), slot, request.bytes);
   if (!found)
     throw Fault(request.describe(lane, address, "global") + ": " +
                 launch.recorder->error());
@@ -230,13 +225,12 @@ void fake_cuda::ptx::decodeAddress(Decoder &decoder, Inst &inst,
   if (variable && decoder.isOnStack(variable))
     inst.space = Space::Local;
   else if (variable && inst.space == Space::Generic)
-    inst.space = variable->space == Space::Const ? Space::Global
-                                                 : variable->space;
+    inst.space =
+        variable->space == Space::Const ? Space::Global : variable->space;
 }
 
 void fake_cuda::ptx::takeOrdering(Decoder &decoder, Inst &inst) {
-  if (!decoder
-           .takeOne({"volatile", "relaxed", "acquire", "release", "acq_rel"})
+  if (!decoder.takeOne({"volatile", "relaxed", "acquire", "release", "acq_rel"})
            .empty())
     inst.flags |= kAtomic;
   decoder.ignore({"weak", "cta", "cluster", "gpu", "sys", "ca", "cg", "cs",

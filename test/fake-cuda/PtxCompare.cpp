@@ -140,12 +140,12 @@ static Setting takeSetting(Decoder &decoder, Inst &inst) {
     bool orUnordered;
   };
   static const Name names[] = {
-      {"eq", Eq, false},  {"ne", Ne, false},  {"lt", Lt, false},
-      {"le", Le, false},  {"gt", Gt, false},  {"ge", Ge, false},
-      {"lo", Lt, false},  {"ls", Le, false},  {"hi", Gt, false},
-      {"hs", Ge, false},  {"equ", Eq, true},  {"neu", Ne, true},
-      {"ltu", Lt, true},  {"leu", Le, true},  {"gtu", Gt, true},
-      {"geu", Ge, true},  {"num", Num, false}, {"nan", Nan, false}};
+      {"eq", Eq, false}, {"ne", Ne, false},   {"lt", Lt, false},
+      {"le", Le, false}, {"gt", Gt, false},   {"ge", Ge, false},
+      {"lo", Lt, false}, {"ls", Le, false},   {"hi", Gt, false},
+      {"hs", Ge, false}, {"equ", Eq, true},   {"neu", Ne, true},
+      {"ltu", Lt, true}, {"leu", Le, true},   {"gtu", Gt, true},
+      {"geu", Ge, true}, {"num", Num, false}, {"nan", Nan, false}};
   Setting setting;
   bool found = false;
   for (const Name &name : names) {
@@ -224,7 +224,6 @@ static void decodeSources(Decoder &decoder, Inst &inst, Type type, Join join) {
   if (decoder.operand(3).negated)
     inst.flags |= kNegateThird;
 }
-
 
 static void decodeSetp(Decoder &decoder, Inst &inst) {
   Setting setting = takeSetting(decoder, inst);

@@ -57,7 +57,8 @@ static void branchByTable(Warp &warp, const Inst &inst, Mask mask) {
   Mask rest = mask;
   while (rest) {
     uint32_t choice = index[__builtin_ctz(rest)];
-    Mask taken = rest & testLanes([&](unsigned i) { return index[i] == choice; });
+    Mask taken =
+        rest & testLanes([&](unsigned i) { return index[i] == choice; });
     countLoop(warp, targets[choice]);
     rest &= ~taken;
     if (taken == warp.active) {
@@ -152,9 +153,8 @@ static void decodeLeave(Decoder &decoder, Inst &inst) {
 }
 
 static void trap(Warp &warp, const Inst &, Mask mask) {
-  throw Fault(
-      describeThread(*warp.block, warp.thread(__builtin_ctz(mask))) +
-      " traps");
+  throw Fault(describeThread(*warp.block, warp.thread(__builtin_ctz(mask))) +
+              " traps");
 }
 
 static void decodeTrap(Decoder &decoder, Inst &inst) {
@@ -175,8 +175,7 @@ static void barrier(Warp &warp, const Inst &inst, Mask mask) {
                 " is not at the barrier that others of its warp are at");
   unsigned first = __builtin_ctz(mask);
   uint32_t number = warp.lanes<uint32_t>(inst.a)[first];
-  uint32_t threads =
-      inst.b == kNone ? 0 : warp.lanes<uint32_t>(inst.b)[first];
+  uint32_t threads = inst.b == kNone ? 0 : warp.lanes<uint32_t>(inst.b)[first];
   if (number >= warp.block->arrivals.size() || threads % kLanes != 0)
     throw Fault("barrier " + std::to_string(number) + " of " +
                 std::to_string(threads) +

@@ -86,7 +86,8 @@ static uint64_t writeInteger(const Conversion &how, __int128 value) {
 static __int128 clampToDestination(const Conversion &how, __int128 value) {
   unsigned bits = 8 * bytesOf(how.to);
   __int128 one = 1;
-  __int128 most = isSigned(how.to) ? (one << (bits - 1)) - 1 : (one << bits) - 1;
+  __int128 most =
+      isSigned(how.to) ? (one << (bits - 1)) - 1 : (one << bits) - 1;
   __int128 least = isSigned(how.to) ? -(one << (bits - 1)) : 0;
   return std::clamp(value, least, most);
 }
@@ -176,8 +177,8 @@ static void convertLanes(Warp &warp, const Inst &inst, Mask mask) {
   auto how = bitsAs<Conversion>(inst.imm);
   static constexpr int hostModes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD,
                                       FE_UPWARD};
-  bool changesMode = how.rounding != Rounding::Nearest && isFloat(how.to) &&
-                     !how.toIntegral;
+  bool changesMode =
+      how.rounding != Rounding::Nearest && isFloat(how.to) && !how.toIntegral;
   if (changesMode)
     std::fesetround(hostModes[int(how.rounding)]);
   for (unsigned lane = 0; lane < kLanes; ++lane) {
@@ -274,8 +275,10 @@ static Rounding takeRounding(Decoder &decoder, bool &toIntegral, bool &given) {
   static const struct {
     const char *word;
     Rounding rounding;
-  } names[] = {{"rn", Rounding::Nearest}, {"rz", Rounding::Zero},
-               {"rm", Rounding::Down},    {"rp", Rounding::Up}};
+  } names[] = {{"rn", Rounding::Nearest},
+               {"rz", Rounding::Zero},
+               {"rm", Rounding::Down},
+               {"rp", Rounding::Up}};
   toIntegral = given = false;
   for (const auto &name : names) {
     given = decoder.take(name.word);
@@ -332,8 +335,8 @@ static void decodeCvt(Decoder &decoder, Inst &inst) {
   inst.imm = bitsAs<int64_t>(how);
   inst.run = convertLanes;
   bool isPlain = how.rounding == Rounding::Nearest && !how.toIntegral &&
-                 !how.flushes && !how.saturates &&
-                 toBytes == bytesOf(how.to) && fromBytes == bytesOf(how.from);
+                 !how.flushes && !how.saturates && toBytes == bytesOf(how.to) &&
+                 fromBytes == bytesOf(how.from);
   Handler fast = isPlain ? fastHandler(how.to, how.from) : nullptr;
   if (fast)
     inst.run = fast;

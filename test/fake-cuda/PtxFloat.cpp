@@ -334,8 +334,8 @@ static void decodeUnary(Decoder &decoder, Inst &inst) {
       inst.run = halfUnary<Op, decltype(h), packed.value>;
     });
   else if (type == Type::F32)
-    inst.run = isModified(inst) ? modifiedUnary<Op, float>
-                                : unary<Op, float, float>;
+    inst.run =
+        isModified(inst) ? modifiedUnary<Op, float> : unary<Op, float, float>;
   else if (type == Type::F64)
     inst.run = isModified(inst) ? modifiedUnary<Op, double>
                                 : unary<Op, double, double>;
@@ -353,8 +353,8 @@ static void decodeBinary(Decoder &decoder, Inst &inst) {
       inst.run = halfBinary<Op, decltype(h), packed.value>;
     });
   else if (type == Type::F32)
-    inst.run = isModified(inst) ? modifiedBinary<Op, float>
-                                : binary<Op, float, float>;
+    inst.run =
+        isModified(inst) ? modifiedBinary<Op, float> : binary<Op, float, float>;
   else if (type == Type::F64)
     inst.run = isModified(inst) ? modifiedBinary<Op, double>
                                 : binary<Op, double, double>;
@@ -375,8 +375,8 @@ static void decodeApproximate(Decoder &decoder, Inst &inst) {
       inst.run = halfUnary<Op, decltype(h), packed.value>;
     });
   else if (type == Type::F32)
-    inst.run = isModified(inst) ? modifiedUnary<Op, float>
-                                : unary<Op, float, float>;
+    inst.run =
+        isModified(inst) ? modifiedUnary<Op, float> : unary<Op, float, float>;
   else
     decoder.fail("it has no such floating-point type");
 }
@@ -456,8 +456,8 @@ static void testProperty(Warp &warp, const Inst &inst, Mask mask) {
 
 static void decodeTestp(Decoder &decoder, Inst &inst) {
   decoder.expectOperands(2);
-  const char *names[] = {"finite",   "infinite", "number",
-                         "notanumber", "normal", "subnormal"};
+  const char *names[] = {"finite",     "infinite", "number",
+                         "notanumber", "normal",   "subnormal"};
   inst.imm = -1;
   for (int i = 0; i < 6; ++i)
     if (decoder.take(names[i]))

@@ -124,8 +124,8 @@ fake_cuda::ptx::findMeetings(const std::vector<Flow> &flows) {
   Graph graph = makeGraph(flows);
   std::vector<uint32_t> dominator = postDominators(graph);
   for (uint32_t block = 0; block < graph.exit; ++block) {
-    uint32_t last = block + 1 < graph.exit ? graph.begins[block + 1] - 1
-                                           : flows.size() - 1;
+    uint32_t last =
+        block + 1 < graph.exit ? graph.begins[block + 1] - 1 : flows.size() - 1;
     uint32_t meeting = dominator[block];
     if (meeting != kNone && meeting != graph.exit)
       meetings[last] = graph.begins[meeting];

@@ -99,8 +99,8 @@ struct F16 {
     uint32_t sign = uint32_t(bits & 0x8000) << 16;
     uint32_t magnitude = bits & 0x7FFF;
     if (magnitude >= 0x7C00) // infinity and NaN
-      return half_detail::fromBits(sign | 0x7F800000 | (magnitude & 0x3FF)
-                                                           << 13);
+      return half_detail::fromBits(sign | 0x7F800000 |
+                                   (magnitude & 0x3FF) << 13);
     // The exponent is scaled by 2^112, which makes subnormals right too.
     float scaled = half_detail::fromBits(magnitude << 13) * 0x1p112f;
     return half_detail::fromBits(half_detail::toBits(scaled) | sign);

@@ -219,11 +219,11 @@ struct Bfe {
     U field = position >= width ? 0 : U(a) >> position;
     if (length >= width)
       length = width;
-    U keep = length == width ? ~U(0) : (U(1) << length) - 1;
+    U keep = length == width ? ~U(0) : U((Wrapping<U>(1) << length) - 1);
     field &= keep;
     uint32_t have = last >= position ? last - position + 1 : 0;
     if (sign && have < width)
-      field |= ~U(0) << have;
+      field |= U(Wrapping<U>(~U(0)) << have);
     return T(field);
   }
 };
@@ -347,7 +347,8 @@ static void decodeCarry(Decoder &decoder, Inst &inst, uint8_t flags) {
   Type type = decoder.takeType();
   inst.flags = flags | (decoder.take("cc") ? kCarryOut : 0);
   decodeOperands(decoder, inst, type, 2);
-  inst.run = bytesOf(type) == 8 ? addWithCarry<uint64_t> : addWithCarry<uint32_t>;
+  inst.run =
+      bytesOf(type) == 8 ? addWithCarry<uint64_t> : addWithCarry<uint32_t>;
 }
 
 /// mad and madc of both halves.
@@ -361,7 +362,9 @@ static Handler carryProduct(bool isHigh) {
 // the type is no floating-point one.
 //===----------------------------------------------------------------------===//
 
-static bool hasCarryOut(Decoder &decoder) { return decoder.firstWord() == "cc"; }
+static bool hasCarryOut(Decoder &decoder) {
+  return decoder.firstWord() == "cc";
+}
 
 namespace {
 struct SaturatingAdd {
@@ -405,8 +408,7 @@ void fake_cuda::ptx::decodeIntegerMul(Decoder &decoder, Inst &inst) {
   inst.b = decoder.value(2, type);
   if (bytesOf(type) == 8)
     decoder.fail("no product is wider than 64 bits");
-  inst.dst =
-      decoder.result(0, bytesOf(type) == 2 ? Type::B32 : Type::B64);
+  inst.dst = decoder.result(0, bytesOf(type) == 2 ? Type::B32 : Type::B64);
   withInteger(decoder, type, [&](auto t) {
     using T = decltype(t);
     if constexpr (sizeof(T) < 8)
@@ -425,9 +427,7 @@ void fake_cuda::ptx::decodeIntegerMad(Decoder &decoder, Inst &inst) {
   inst.a = decoder.value(1, type);
   inst.b = decoder.value(2, type);
   bool isWide = half == "wide";
-  Type sum = !isWide               ? type
-             : bytesOf(type) == 2  ? Type::B32
-                                   : Type::B64;
+  Type sum = !isWide ? type : bytesOf(type) == 2 ? Type::B32 : Type::B64;
   if (isWide && bytesOf(type) == 8)
     decoder.fail("no product is wider than 64 bits");
   inst.c = decoder.value(3, sum);

@@ -20,9 +20,9 @@ static bool isWordChar(char c) {
 }
 
 void Lexer::fail(const std::string &what) const {
-  std::string found = token.kind == Token::End ? "the end of the text"
-                                               : "'" + std::string(token.text) +
-                                                     "'";
+  std::string found = token.kind == Token::End
+                          ? "the end of the text"
+                          : "'" + std::string(token.text) + "'";
   throw Error("PTX line " + std::to_string(token.line) + ": expected " + what +
               ", found " + found);
 }
@@ -99,8 +99,7 @@ void Lexer::next() {
     return lexNumber();
   if (c == '"')
     return lexString();
-  if (!isWordChar(c) ||
-      (c == '.' && !isWordChar(after))) {
+  if (!isWordChar(c) || (c == '.' && !isWordChar(after))) {
     token.kind = Token::Mark;
     token.text = text.substr(at++, 1);
     return;
@@ -166,7 +165,8 @@ void Lexer::lexNumber() {
     base = 8;
   }
   size_t digits = at;
-  while (at < text.size() && std::isxdigit(static_cast<unsigned char>(text[at])))
+  while (at < text.size() &&
+         std::isxdigit(static_cast<unsigned char>(text[at])))
     ++at;
   // A decimal exponent looks like a digit of base 16.
   if (base != 16 && at < text.size() && text[at] == '.')

@@ -67,8 +67,7 @@ SpecialValue fake_cuda::ptx::findSpecial(std::string_view name) {
        [](W w, unsigned) -> uint64_t { return w.block->warps.size(); }},
       {"%lanemask_eq", [](W, unsigned l) -> uint64_t { return 1u << l; }},
       {"%lanemask_lt", [](W, unsigned l) -> uint64_t { return (1u << l) - 1; }},
-      {"%lanemask_le",
-       [](W, unsigned l) -> uint64_t { return (2u << l) - 1; }},
+      {"%lanemask_le", [](W, unsigned l) -> uint64_t { return (2u << l) - 1; }},
       {"%lanemask_gt",
        [](W, unsigned l) -> uint64_t { return ~((2u << l) - 1); }},
       {"%lanemask_ge",
@@ -126,8 +125,8 @@ void Warp::beginFrame(const Code &callee, uint32_t stackBase) {
   reconverge = kNone;
   for (const Preset &preset : callee.presets)
     for (unsigned lane = 0; lane < kLanes; ++lane) {
-      uint64_t value = preset.value ? preset.value(*this, lane)
-                                    : stackBase + preset.addend;
+      uint64_t value =
+          preset.value ? preset.value(*this, lane) : stackBase + preset.addend;
       std::memcpy(banks[0] + preset.slot + lane * preset.bytes, &value,
                   preset.bytes);
     }
@@ -161,8 +160,7 @@ void Warp::popFrame() {
     for (unsigned lane = 0; lane < kLanes; ++lane)
       if (callee.callers >> lane & 1)
         std::memcpy(stackOf(lane) + caller.stackBase + copy.caller,
-                    stackOf(lane) + callee.stackBase + copy.callee,
-                    copy.bytes);
+                    stackOf(lane) + callee.stackBase + copy.callee, copy.bytes);
 }
 
 void Warp::diverge(uint32_t target, Mask taken, uint32_t meet) {
@@ -249,8 +247,7 @@ void Warp::run() {
 //===----------------------------------------------------------------------===//
 
 Block::Block(Launch &launch)
-    : launch(launch),
-      threads(launch.block.x * launch.block.y * launch.block.z),
+    : launch(launch), threads(launch.block.x * launch.block.y * launch.block.z),
       shared(launch.sharedBytes), warps((threads + kLanes - 1) / kLanes) {}
 
 void Block::run(uint32_t blockIndex) {

@@ -11,9 +11,9 @@
 // or, with its lowest bit set, in the constants of the code: what an immediate
 // stands for lies there once for each lane, so that every operand is an array.
 //
-// Divergence: each branch that lanes take in different ways pushes its two sides
-// on the warp's stack, to be executed one after the other up to the branch's
-// immediate post-dominator.
+// Divergence: each branch that lanes take in different ways pushes its two
+// sides on the warp's stack, to be executed one after the other up to the
+// branch's immediate post-dominator.
 //
 // Addresses: a state space's own begin at 0 (global: the device's). Generic
 // addresses of the other spaces have a window each, where no device memory is.

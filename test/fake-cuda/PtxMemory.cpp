@@ -118,7 +118,7 @@ static void decodeTransfer(Decoder &decoder, Inst &inst, bool loads) {
     const Operand &value = isVector ? values.parts[i] : values;
     bool isSink = value.kind == Operand::Sink;
     unsigned mine = 0;
-    slots.push_back(isSink ? decoder.scratch(8)
+    slots.push_back(isSink  ? decoder.scratch(8)
                     : loads ? decoder.wideResult(value, type, mine)
                             : decoder.wideValue(value, type, mine));
     if (!isSink && bytes && mine != bytes)

@@ -173,9 +173,9 @@ std::string Kernel::checkLaunch(Dim gridDim, Dim blockDim,
     return "grid " + ptx::describe(gridDim) + " of blocks " +
            ptx::describe(blockDim) + " is no valid size";
   const auto &required = function.requiredThreads;
-  if (product(required) && (blockDim.x != required[0] ||
-                            blockDim.y != required[1] ||
-                            blockDim.z != required[2]))
+  if (product(required) &&
+      (blockDim.x != required[0] || blockDim.y != required[1] ||
+       blockDim.z != required[2]))
     return "blocks " + ptx::describe(blockDim) + ", but the kernel requires " +
            ptx::describe({required[0], required[1], required[2]});
   if (threads > std::min(maxThreads(), kMostThreads))

@@ -508,7 +508,8 @@ Operand Parser::parseOperand() {
   }
   bool isNegative = lexer.takeIf("-");
   Token::Kind kind = lexer.peek().kind;
-  if (kind == Token::Integer || kind == Token::Float || kind == Token::Float32) {
+  if (kind == Token::Integer || kind == Token::Float ||
+      kind == Token::Float32) {
     Operand operand;
     operand.kind = kind == Token::Integer ? Operand::Integer
                    : kind == Token::Float ? Operand::Float

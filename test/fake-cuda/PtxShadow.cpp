@@ -63,7 +63,8 @@ bool Shadow::conflicts(uint64_t other, uint64_t mine) const {
 }
 
 /// The readers so far and one more.
-static uint64_t joinReaders(uint64_t readers, uint64_t mine, bool blocksMatter) {
+static uint64_t joinReaders(uint64_t readers, uint64_t mine,
+                            bool blocksMatter) {
   if (readers == 0)
     return mine;
   if (blockOf(readers) != blockOf(mine))

@@ -25,10 +25,9 @@ static void checkMembers(Warp &warp, uint32_t slot, Mask mask) {
       throw Fault(describeThread(*warp.block, warp.thread(lane)) +
                   " is not in its own mask of members");
     if (wanted & ~executing)
-      throw Fault(
-          "lane " + std::to_string(__builtin_ctz(wanted & ~executing)) +
-          " is in the mask of members, but takes another branch than " +
-          describeThread(*warp.block, warp.thread(lane)));
+      throw Fault("lane " + std::to_string(__builtin_ctz(wanted & ~executing)) +
+                  " is in the mask of members, but takes another branch than " +
+                  describeThread(*warp.block, warp.thread(lane)));
   }
 }
 
@@ -119,7 +118,8 @@ static void vote(Warp &warp, const Inst &inst, Mask mask) {
   Mask yes = warp.predicate(inst.a) ^ (inst.count ? kAllLanes : 0);
   yes &= mask;
   if (inst.flags == Ballot)
-    return eachLane<uint32_t>(warp, inst.dst, mask, [&](unsigned) { return yes; });
+    return eachLane<uint32_t>(warp, inst.dst, mask,
+                              [&](unsigned) { return yes; });
   bool made = inst.flags == All   ? yes == mask
               : inst.flags == Any ? yes != 0
                                   : yes == mask || yes == 0;
@@ -226,12 +226,15 @@ static void reduce(Warp &warp, const Inst &inst, Mask mask) {
   checkMembers(warp, inst.b, mask);
   switch (inst.flags) {
   case 0:
-    return reduceLanes<T>(warp, inst, mask,
-                          [](T a, T b) { return T(uint32_t(a) + uint32_t(b)); });
+    return reduceLanes<T>(warp, inst, mask, [](T a, T b) {
+      return T(uint32_t(a) + uint32_t(b));
+    });
   case 1:
-    return reduceLanes<T>(warp, inst, mask, [](T a, T b) { return std::min(a, b); });
+    return reduceLanes<T>(warp, inst, mask,
+                          [](T a, T b) { return std::min(a, b); });
   case 2:
-    return reduceLanes<T>(warp, inst, mask, [](T a, T b) { return std::max(a, b); });
+    return reduceLanes<T>(warp, inst, mask,
+                          [](T a, T b) { return std::max(a, b); });
   case 3:
     return reduceLanes<T>(warp, inst, mask, [](T a, T b) { return a & b; });
   case 4:
@@ -250,7 +253,8 @@ static void decodeRedux(Decoder &decoder, Inst &inst) {
     if (decoder.take(names[i]))
       found = i;
   Type type = decoder.takeType();
-  if (found < 0 || (type != Type::S32 && type != Type::U32 && type != Type::B32))
+  if (found < 0 ||
+      (type != Type::S32 && type != Type::U32 && type != Type::B32))
     decoder.fail("reductions of this kind are not supported");
   inst.flags = found;
   decoder.expectOperands(3);
