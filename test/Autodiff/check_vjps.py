@@ -3,8 +3,9 @@
 # Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Usage: check_vjps.py [CASE...]. Builds the gradients of each case of
-# vjp_cases.py with zero-opt and runs them with interpreter.py.
+# Usage: check_vjps.py [--PASS...] [CASE...]. Builds the gradients of each case of
+# vjp_cases.py with zero-opt, which then runs further passes, and runs them with
+# interpreter.py.
 import subprocess
 import sys
 
@@ -66,9 +67,11 @@ def check(case, text):
 
 
 def main():
-    cases = [case for case in CASES if not sys.argv[1:] or case.name in sys.argv[1:]]
+    passes = [argument for argument in sys.argv[1:] if argument.startswith("--")]
+    names = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
+    cases = [case for case in CASES if not names or case.name in names]
     source = "// -----\n".join(map(module_text, cases))
-    command = ["zero-opt", "-split-input-file", "-train-autodiff=inputs", "-mlir-print-op-generic"]
+    command = ["zero-opt", "-split-input-file", "-train-autodiff=inputs", *passes, "-mlir-print-op-generic"]
     compiled = subprocess.run(command, input=source, capture_output=True, text=True)
     if compiled.returncode:
         sys.exit(compiled.stderr)

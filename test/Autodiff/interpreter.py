@@ -7,6 +7,7 @@
 # Written for clarity from the operations' descriptions, in f64 throughout, so
 # that kernels and derivatives have something independent to agree with.
 import itertools
+import json
 import math
 import re
 
@@ -272,6 +273,33 @@ def _log_softmax_grad(op, dy, y):
     return dy - np.exp(y) * dy.sum(axis=op.int("axis"), keepdims=True)
 
 
+def _attention_parts(op, q, k, v, mask):
+    """Keys and values for each query head, and the scores."""
+    k, v = (np.repeat(x, q.shape[1] // x.shape[1], axis=1) for x in (k, v))
+    scores = q @ _swap(k, True) * op.float("scale") + (0.0 if mask is None else mask)
+    if op.flag("causal"):
+        scores = np.where(np.tri(*scores.shape[2:], dtype=bool), scores, -np.inf)
+    return k, v, scores
+
+
+def _attention(op, q, k, v, mask=None):
+    k, v, scores = _attention_parts(op, q, k, v, mask)
+    lse = _log_sum_exp(scores, 3)
+    return np.exp(scores - lse) @ v, lse.squeeze(3)
+
+
+def _attention_grad(op, dy, q, k, v, y, lse, mask=None):
+    groups = k.shape[1]
+    k, v, scores = _attention_parts(op, q, k, v, mask)
+    p = np.exp(scores - lse[..., None])
+    ds = p * (dy @ _swap(v, True) - (dy * y).sum(axis=3, keepdims=True)) * op.float("scale")
+
+    def sum_heads(x):
+        return x.reshape(x.shape[0], groups, -1, *x.shape[2:]).sum(axis=2)
+
+    return ds @ k, sum_heads(_swap(ds, True) @ q), sum_heads(_swap(p, True) @ dy)
+
+
 def _counted(op, labels):
     counts = labels != op.int("ignore_index", -100)
     return counts, np.where(counts, labels, 0)
@@ -295,7 +323,7 @@ def _cross_entropy_grad(op, dloss, logits, labels, lse):
 
 def _constant(op):
     value = re.search(r"dense<([^>]*)>", op.text).group(1)
-    return np.full(op.shape(), float(value), op.dtype())
+    return np.broadcast_to(np.array(json.loads(value), op.dtype()), op.shape())
 
 
 OPS = {
@@ -367,6 +395,8 @@ OPS = {
     "softmax_grad": _softmax_grad,
     "log_softmax": _log_softmax,
     "log_softmax_grad": _log_softmax_grad,
+    "attention": _attention,
+    "attention_grad": _attention_grad,
     "cross_entropy": _cross_entropy,
     "cross_entropy_grad": _cross_entropy_grad,
 }

@@ -192,6 +192,13 @@ def norm_cases():
         yield Case(f"{op}_first", {"x": x}, f"train.{op} %x axis 0 : {{x}}", (3, 2, 4))
 
 
+def attention_cases():
+    y, lse = (1, 2, 3, 3), "tensor<1x2x3xf64>"
+    q, keys, values = Input((1, 2, 3, 2)), Input((1, 2, 4, 2)), Input((1, 2, 4, 3))
+    yield Case("attention", {"q": q, "k": keys, "v": values, "m": Input((2, 1, 4))}, f"train.attention %q, %k, %v, %m scale 7.0e-01 : ({{q}}, {{k}}, {{v}}, {{m}}) -> ({{y}}, {lse})", y, "tensor<")
+    yield Case("attention_groups", {"q": q, "k": Input((1, 1, 4, 2)), "v": Input((1, 1, 4, 3))}, f"train.attention %q, %k, %v scale 7.0e-01 causal : ({{q}}, {{k}}, {{v}}) -> ({{y}}, {lse})", y, "tensor<")
+
+
 def loss_cases():
     loss = "train.cross_entropy %x, %l {axis = 1 : i64} : ({x}, {l}) -> ({y}, {lse})"
     for name, shape in (("cross_entropy", (5, 3)), ("cross_entropy_image", (2, 3, 2, 2))):
@@ -208,5 +215,6 @@ CASES = [
     *shape_cases(),
     *reduction_cases(),
     *norm_cases(),
+    *attention_cases(),
     *loss_cases(),
 ]
