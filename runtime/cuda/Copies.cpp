@@ -165,6 +165,14 @@ std::unique_ptr<Work> CopyMaker::fill(size_t command) const {
   return std::make_unique<CopyByKernel>(kernels.prepareCopy(from, to));
 }
 
+/// An address that no memory has, for what is on disk: a checker of accesses
+/// then sees those of the disk too.
+static const void *diskPlace(uint32_t rank, uint32_t arena, uint64_t offset) {
+  return reinterpret_cast<const void *>(uint64_t(1) << 63 |
+                                        uint64_t(rank) << 52 |
+                                        uint64_t(arena) << 48 | offset);
+}
+
 std::unique_ptr<Work> CopyMaker::diskCopy(size_t command) const {
   const std::vector<Operand> &operands = program.commands[command].operands;
   bool write = memory.diskOf(operands[1].buffer) != nullptr;
@@ -181,7 +189,10 @@ std::unique_ptr<Work> CopyMaker::diskCopy(size_t command) const {
       memory.hostAddress(inMemory.buffer) + inMemory.view.offset * element;
   const std::string &name = tensorName(program, onDisk.buffer);
   return std::make_unique<HostWork>(
-      failure, command, std::vector<HostWork::Use>{{data, bytes, !write}},
+      failure, command,
+      std::vector<HostWork::Use>{
+          {data, bytes, !write},
+          {diskPlace(rank, buffer.arena, offset), bytes, write}},
       [=, &name] {
         namingTensor(name, [&] {
           if (!write)

@@ -251,43 +251,54 @@ void Engine::runHostFunctions(Device &device) {
 
 static const char *does(bool write) { return write ? "writes" : "reads"; }
 
-static std::string raceText(const Allocation &allocation, const Race &race,
-                            bool write) {
-  return std::string("race: it ") + does(write) + " " +
-         std::to_string(race.end - race.begin) + " bytes at byte " +
-         std::to_string(race.begin) + " of " + allocation.text() + " that " +
-         labelText(race.other.label) + " " + does(race.otherWrites) +
+/// Notes it for the node of this thread; "" or the race.
+static std::string noteIn(Allocation &allocation, const Access &access) {
+  const Node &node = *currentNode;
+  uint64_t begin = access.address - allocation.window.begin;
+  Epoch self{node.entity, node.clock.at(node.entity), node.label};
+  std::optional<Race> race = allocation.shadow.access(
+      begin, begin + access.bytes, access.write, node.clock, self);
+  if (!race)
+    return "";
+  return std::string("race: it ") + does(access.write) + " " +
+         std::to_string(race->end - race->begin) + " bytes at byte " +
+         std::to_string(race->begin) + " of " + allocation.text() + " that " +
+         labelText(race->other.label) + " " + does(race->otherWrites) +
          ", and nothing orders them";
 }
 
 std::string fake_cuda::noteAccess(const Access &access) {
   if (access.bytes == 0 || !currentNode)
     return "";
-  const Node &node = *currentNode;
   Window window;
   std::string error;
-  if (!find(node.device, access.address, access.bytes, window, error))
+  if (!find(currentNode->device, access.address, access.bytes, window, error))
     return std::string(does(access.write)) +
            " memory that it may not: " + error;
   AllocationPtr allocation = Registry::get().around(access.address);
-  if (!allocation)
-    return "memory was freed while it is in use";
-  uint64_t begin = access.address - allocation->window.begin;
-  Epoch self{node.entity, node.clock.at(node.entity), node.label};
-  if (std::optional<Race> race = allocation->shadow.access(
-          begin, begin + access.bytes, access.write, node.clock, self))
-    return raceText(*allocation, *race, access.write);
-  return "";
+  return allocation ? noteIn(*allocation, access)
+                    : "memory was freed while it is in use";
 }
 
-/// Pinned memory that a host function uses; see the README. Memory that is not
-/// pinned is none of the devices' business.
+/// All that is no memory of the devices: of the host, or places on disk.
+static Allocation &elsewhere() {
+  static Allocation *all = [] {
+    auto *made = new Allocation;
+    made->window.bytes = ~uint64_t(0);
+    made->what = "memory that is not pinned, or places on disk";
+    return made;
+  }();
+  return *all;
+}
+
+/// What a host function uses; see the README.
 extern "C" __attribute__((visibility("default"))) void
 fake_cuda_host_access(const void *address, uint64_t bytes, int write) {
-  Address at = reinterpret_cast<Address>(address);
-  if (!Engine::inHostFunction() || !Registry::get().around(at))
+  Access access = {reinterpret_cast<Address>(address), bytes, write != 0};
+  if (!Engine::inHostFunction() || bytes == 0)
     return;
-  std::string error = noteAccess({at, bytes, write != 0});
+  bool known = Registry::get().around(access.address) != nullptr;
+  std::string error = known ? noteAccess(access) : noteIn(elsewhere(), access);
   if (!error.empty() && currentNode->error.empty())
     currentNode->error = error;
 }

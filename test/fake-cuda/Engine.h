@@ -108,8 +108,6 @@ private:
   uint64_t nodes = 0;
   size_t waiting = 0;  ///< threads in `wait`
   bool kicked = false; ///< the host has asked whether something is done
-
-  friend std::string noteAccess(const Access &access);
 };
 
 /// Numbers for texts, to keep epochs small.

@@ -45,6 +45,8 @@ void fake_cuda::unmapData(char *data, uint64_t bytes) {
 }
 
 std::string Allocation::text() const {
+  if (window.begin == 0) // all that was not allocated here
+    return what;
   std::string place = device == kHost
                           ? "pinned memory " + std::to_string(number)
                           : "memory " + std::to_string(number) + " of device " +

@@ -146,6 +146,18 @@ TEST_F(StreamTest, raceWithHostFunctionsThatSayWhatTheyTouch) {
       });
 }
 
+TEST_F(StreamTest, raceForPlacesOnDisk) {
+  // Which have addresses that no memory has.
+  EXPECT_FAULT("race: it .* places on disk that host function on stream", [] {
+    useDevice(0);
+    auto use = [](void *data) { fake_cuda_host_access(data, 16, 1); };
+    void *place = reinterpret_cast<void *>(uint64_t(1) << 63);
+    CUDA(cuLaunchHostFunc(makeStream(), use, place));
+    CUDA(cuLaunchHostFunc(makeStream(), use, place));
+    EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
+  });
+}
+
 /// A wait that is needed, and one that the second makes superfluous.
 static void waitTwice() {
   useDevice(0);
