@@ -41,7 +41,7 @@ Settings::Settings(const CallSite &site)
              site.command.ints("causal").front() != 0) {
   size_t operands = isGrad(site) ? 9 : 5, count = site.operands.size();
   if (count != operands && count != operands + 1)
-    fail(ZRT_ERROR_FORMAT, "a ", site.command.callee, " has ", operands,
+    fail(ZRT_ERROR_FORMAT, "an ", site.command.callee, " has ", operands,
          " operands (", operands + 1, " with a mask), not ", count);
   masked = count > operands;
   const Attr *found = nullptr;
@@ -49,7 +49,7 @@ Settings::Settings(const CallSite &site)
     if (attr.name == "scale")
       found = &attr;
   if (!found || found->floats.size() != 1)
-    fail(ZRT_ERROR_FORMAT, "a ", site.command.callee,
+    fail(ZRT_ERROR_FORMAT, "an ", site.command.callee,
          " has no attribute scale");
   scale = found->floats.front();
 }

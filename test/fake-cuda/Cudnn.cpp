@@ -145,14 +145,26 @@ static DescriptorPtr makeConfig(int64_t index, const DescriptorPtr &operations,
   return config;
 }
 
+/// As cuDNN has no kernel for every graph: none for a convolution in three
+/// dimensions and something after it.
+static bool hasEngines(const Graph &graph) {
+  return graph.operations.size() == 1 ||
+         std::none_of(graph.operations.begin(), graph.operations.end(),
+                      [&](const Operation &op) {
+                        return op.kind == Operation::ConvForward &&
+                               graph.tensors[op.output].sizes.size() > 4;
+                      });
+}
+
 /// What heuristics say: a graph that nothing executes has no engines.
 static void listEngines(Descriptor &heuristics) {
   const DescriptorPtr &operations =
       heuristics.get(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH).descriptors.at(0);
   Attribute results{CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, {}, {}};
   try {
-    uint64_t bytes = Graph::read(*operations).workspaceBytes;
-    if (injectedFault("cudnnHeuristics").empty())
+    Graph graph = Graph::read(*operations);
+    uint64_t bytes = graph.workspaceBytes;
+    if (hasEngines(graph))
       for (int64_t engine :
            {TensorCoreEngine, NondeterministicEngine, PlainEngine})
         results.descriptors.push_back(makeConfig(engine, operations, bytes));
