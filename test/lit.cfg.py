@@ -9,6 +9,8 @@
 #   %models    test/models
 #   %src_root  the root of the source tree
 #   %zero_lib  the lib folder of the build tree (plugin libraries)
+#   %fake_cuda variables for `env`: the program then finds 4 fake GPUs, which want
+#              all freed (feature `fake-cuda`, see test/fake-cuda)
 # %t is a file of the test's own; `rm -rf %t && mkdir %t` makes a folder of it.
 import os
 import subprocess
@@ -36,8 +38,18 @@ config.substitutions += [
     ("%zero_lib", os.path.join(config.zero_build_dir, "lib")),
 ]
 
+fakes = os.path.join(config.test_exec_root, "fake-cuda", "lib")
+config.substitutions.append(("%fake_cuda", f"LD_LIBRARY_PATH={fakes} FAKE_CUDA_DEVICES=4 FAKE_CUDA_LEAKS=1"))
+if all(map(os.path.exists, (os.path.join(fakes, "libcuda.so.1"),
+                            os.path.join(config.zero_build_dir, "lib", "libzero-rt-cuda.so")))):
+    config.available_features.add("fake-cuda")
+
 if subprocess.run([config.zero_python, "-c", "import onnx"], capture_output=True).returncode == 0:
     config.available_features.add("onnx")
+if any(os.path.exists(f"{os.environ.get(name, default)}/nvvm/libdevice/libdevice.10.bc")
+       for name, default in (("CUDA_HOME", "/usr/local/cuda"), ("CUDA_PATH", "/usr/local/cuda"))):
+    config.available_features.add("libdevice")
+    config.environment["CUDA_HOME"] = os.environ.get("CUDA_HOME", os.environ.get("CUDA_PATH", "/usr/local/cuda"))
 if config.zero_sanitizer:
     config.available_features.add("sanitizer")
 else:
