@@ -95,6 +95,8 @@ constexpr size_t checkpointBucketBytes = size_t(4) << 20;
 /// does all, each call after the other in one order.
 constexpr unsigned checkpointThreads = 2;
 
+struct CheckpointIndex;
+
 /// The folder that the checkpoints of a run are in.
 class CheckpointFolder {
 public:
@@ -113,6 +115,17 @@ public:
   std::string save(const RunFacts &facts,
                    const std::vector<StateTensor> &tensors,
                    const ReadState &read, int64_t keep);
+
+  // The same in three steps, where each process of a run writes the file of its
+  // rank: one begins the checkpoint, all write, and when all have, the one
+  // commits it, with the files of all.
+
+  /// Its name.
+  std::string begin(int64_t step);
+  void commit(const std::string &name, const CheckpointIndex &index,
+              int64_t keep);
+  /// It will not be committed: what was written goes, if that can be done.
+  void abandon(const std::string &name);
 
   const std::string &path() const { return folder.path(); }
 
@@ -215,6 +228,14 @@ struct CheckpointIndex {
   std::vector<StateTensor> tensors;
   std::vector<Checkpoint::FileEntry> files;
 };
+
+/// The file of one rank, in the checkpoint `name` of `folder` that another
+/// process has begun; none where the rank holds nothing. Throws IoError.
+std::vector<Checkpoint::FileEntry> writeCheckpointFiles(
+    const std::string &folder, const std::string &name, uint32_t rank,
+    int64_t step, const std::vector<StateTensor> &tensors,
+    const ReadState &read, FileSystem &system = FileSystem::real(),
+    unsigned threads = checkpointThreads);
 
 constexpr const char *checkpointIndexName = "index.json";
 

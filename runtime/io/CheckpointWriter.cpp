@@ -121,13 +121,14 @@ private:
 
 class Saver {
 public:
-  Saver(const Folder &folder, const RunFacts &facts,
+  Saver(const Folder &folder, int64_t step,
         const std::vector<StateTensor> &tensors, const ReadState &read,
         unsigned threads)
-      : folder(folder), facts(facts), tensors(tensors), read(read),
+      : folder(folder), step(step), tensors(tensors), read(read),
         writer(threads) {}
 
-  void run();
+  /// The files of all ranks, or of one.
+  std::vector<Checkpoint::FileEntry> run(std::optional<uint32_t> only);
 
 private:
   std::vector<Checkpoint::Piece> piecesOf(uint32_t rank) const;
@@ -136,10 +137,10 @@ private:
   void writePiece(Checkpoint::Piece &piece);
 
   const Folder &folder;
-  const RunFacts &facts;
+  int64_t step;
   const std::vector<StateTensor> &tensors;
   const ReadState &read;
-  CheckpointIndex index;
+  std::vector<Checkpoint::FileEntry> files;
   ChunkWriter writer;
 };
 
@@ -226,7 +227,7 @@ void Saver::writeHeader(Checkpoint::FileEntry &entry, uint32_t rank) {
       SafeTensorsWriter::header(folder.pathOf(entry.name), declared,
                                 {{"format", "zero-checkpoint"},
                                  {"rank", std::to_string(rank)},
-                                 {"step", std::to_string(facts.step)}},
+                                 {"step", std::to_string(step)}},
                                 valueBytes);
   Hash hash;
   hash.update(header);
@@ -249,26 +250,33 @@ void Saver::writeFile(uint32_t rank, std::vector<Checkpoint::Piece> pieces) {
   for (Checkpoint::Piece &piece : entry.pieces)
     writePiece(piece);
   entry.bytes = writer.close();
-  index.files.push_back(std::move(entry));
+  files.push_back(std::move(entry));
 }
 
-void Saver::run() {
-  index.facts = facts;
-  index.tensors = tensors;
+std::vector<Checkpoint::FileEntry> Saver::run(std::optional<uint32_t> only) {
   uint32_t ranks = 0;
   for (const StateTensor &tensor : tensors)
     ranks = std::max(ranks, tensor.parts);
   for (uint32_t rank = 0; rank < ranks; ++rank) {
+    if (only && *only != rank)
+      continue;
     std::vector<Checkpoint::Piece> pieces = piecesOf(rank);
     if (!pieces.empty())
       writeFile(rank, std::move(pieces));
   }
   writer.finish();
-  File file = folder.createFile(checkpointIndexName);
-  file.write(writeCheckpointIndex(index));
-  file.sync();
-  file.close();
-  folder.sync();
+  return std::move(files);
+}
+
+std::vector<Checkpoint::FileEntry> zrt::writeCheckpointFiles(
+    const std::string &folder, const std::string &name, uint32_t rank,
+    int64_t step, const std::vector<StateTensor> &tensors,
+    const ReadState &read, FileSystem &system, unsigned threads) {
+  Folder inner = Folder::open(folder, system).openFolder(savingPrefix + name);
+  std::vector<Checkpoint::FileEntry> files =
+      Saver(inner, step, tensors, read, threads).run(rank);
+  inner.sync();
+  return files;
 }
 
 //===----------------------------------------------------------------------===//
@@ -310,29 +318,56 @@ void CheckpointFolder::removeOld(int64_t keep) {
   }
 }
 
+std::string CheckpointFolder::begin(int64_t step) {
+  CheckpointName name = {step, 0};
+  for (const std::string &other : checkpoints()) {
+    CheckpointName taken = *CheckpointName::parse(other);
+    if (taken.step == step)
+      name.again = taken.again + 1;
+  }
+  folder.makeFolder(savingPrefix + name.text());
+  return name.text();
+}
+
+void CheckpointFolder::abandon(const std::string &name) {
+  try {
+    folder.removeFolder(savingPrefix + name);
+  } catch (const IoError &) {
+    // Another error is the one to report; the next run tries again.
+  }
+}
+
+void CheckpointFolder::commit(const std::string &name,
+                              const CheckpointIndex &index, int64_t keep) {
+  std::string saving = savingPrefix + name;
+  try {
+    Folder inner = folder.openFolder(saving);
+    File file = inner.createFile(checkpointIndexName);
+    file.write(writeCheckpointIndex(index));
+    file.sync();
+    file.close();
+    inner.sync();
+  } catch (...) {
+    abandon(name);
+    throw;
+  }
+  folder.rename(saving, name);
+  folder.sync();
+  removeOld(keep);
+}
+
 std::string CheckpointFolder::save(const RunFacts &facts,
                                    const std::vector<StateTensor> &tensors,
                                    const ReadState &read, int64_t keep) {
-  CheckpointName name = {facts.step, 0};
-  for (const std::string &other : checkpoints()) {
-    CheckpointName taken = *CheckpointName::parse(other);
-    if (taken.step == facts.step)
-      name.again = taken.again + 1;
-  }
-  std::string saving = savingPrefix + name.text();
+  std::string name = begin(facts.step);
+  CheckpointIndex index = {facts, tensors, {}};
   try {
-    Folder inner = folder.makeFolder(saving);
-    Saver(inner, facts, tensors, read, threads).run();
+    Folder inner = folder.openFolder(savingPrefix + name);
+    index.files = Saver(inner, facts.step, tensors, read, threads).run({});
   } catch (...) {
-    try {
-      folder.removeFolder(saving);
-    } catch (const IoError &) {
-      // The first error is the one to report; the next run tries again.
-    }
+    abandon(name);
     throw;
   }
-  folder.rename(saving, name.text());
-  folder.sync();
-  removeOld(keep);
-  return name.text();
+  commit(name, index, keep);
+  return name;
 }

@@ -15,8 +15,10 @@
 #include "Checkpointing.h"
 
 #include "CheckpointingState.h"
+#include "RunGroup.h"
 #include "Training.h"
 
+#include "runtime/comm/Frame.h"
 #include "runtime/io/Files.h"
 
 #include <atomic>
@@ -25,6 +27,7 @@
 #include <cstring>
 #include <future>
 #include <limits>
+#include <utility>
 
 using namespace zero_tools;
 
@@ -54,16 +57,17 @@ private:
   struct sigaction before;
 };
 
-/// State copied out of the ranks.
+/// State copied out of the ranks, or one rank's.
 class Snapshot {
 public:
-  explicit Snapshot(const ProgramState &state) : state(state) {
+  Snapshot(const ProgramState &state, std::optional<uint32_t> only)
+      : state(state), only(only) {
     uint64_t bytes = 0;
     for (const zrt::StateTensor &tensor : state.tensors()) {
       begins.emplace_back();
       for (uint32_t part = 0; part < tensor.parts; ++part) {
         begins.back().push_back(bytes);
-        bytes += tensor.partBytes(part);
+        bytes += !only || *only == part ? tensor.partBytes(part) : 0;
       }
     }
     memory.resize(bytes);
@@ -72,7 +76,8 @@ public:
   void take(const zrt::Session &session) {
     for (size_t tensor = 0; tensor < begins.size(); ++tensor)
       for (uint32_t part = 0; part < begins[tensor].size(); ++part)
-        if (uint64_t bytes = state.tensors()[tensor].partBytes(part))
+        if (uint64_t bytes = state.tensors()[tensor].partBytes(part);
+            bytes && (!only || *only == part))
           state.read(session, tensor, part, 0, &memory[begins[tensor][part]],
                      bytes);
   }
@@ -84,6 +89,7 @@ public:
 
 private:
   const ProgramState &state;
+  std::optional<uint32_t> only;
   std::vector<std::vector<uint64_t>> begins; // by tensor and part
   std::vector<uint8_t> memory;
 };
@@ -95,11 +101,16 @@ struct Checkpointing::State {
   const zrt::Program &program;
   zrt::Session &session;
   std::function<void(const std::string &)> note;
+  RunGroup *group; // null: all ranks are here
   ProgramState state;
+  /// Of process 0.
   std::optional<zrt::CheckpointFolder> folder;
   std::optional<TerminationGuard> guard;
   std::optional<Snapshot> snapshot;
-  std::future<std::string> writer;
+  std::future<std::vector<zrt::Checkpoint::FileEntry>> writer;
+  /// The checkpoint that is being written; empty: none.
+  std::string name;
+  zrt::RunFacts namedFacts;
   ResumePoint start;
   std::optional<int64_t> seed;
   int64_t done = 0, saved = -1;
@@ -107,13 +118,23 @@ struct Checkpointing::State {
   double blockedMs = 0;
 
   State(const CheckpointOptions &options, const zrt::Program &program,
-        zrt::Session &session, std::function<void(const std::string &)> note)
+        zrt::Session &session, std::function<void(const std::string &)> note,
+        RunGroup *group)
       : options(options), program(program), session(session),
-        note(std::move(note)), state(program), seed(options.seed) {}
+        note(std::move(note)), group(group), state(program),
+        seed(options.seed) {}
+  ~State();
 
+  bool first() const { return !group || group->rank() == 0; }
+  bool isOn() const { return !options.folder.empty(); }
   zrt::RunFacts facts() const;
+  std::vector<zrt::Checkpoint::FileEntry>
+  writeFiles(const zrt::ReadState &read);
   void save();
   void wait();
+  void commit(const std::vector<zrt::Checkpoint::FileEntry> &own);
+  bool agree();
+  void compareStart() const;
   void load();
   void refuseForeign();
 };
@@ -133,58 +154,127 @@ zrt::RunFacts Checkpointing::State::facts() const {
   return facts;
 }
 
+/// What goes into the checkpoint of a step: the file of this process's rank; of
+/// all ranks, and the commit, where it has all of them.
+std::vector<zrt::Checkpoint::FileEntry>
+Checkpointing::State::writeFiles(const zrt::ReadState &read) {
+  if (group)
+    return zrt::writeCheckpointFiles(options.folder, name, group->rank(),
+                                     namedFacts.step, state.tensors(), read);
+  folder->save(namedFacts, state.tensors(), read, options.keep);
+  return {};
+}
+
+/// Files as bytes, for other processes.
+static std::string
+packed(const std::vector<zrt::Checkpoint::FileEntry> &files) {
+  zrt::PayloadWriter writer;
+  for (const zrt::Checkpoint::FileEntry &file : files) {
+    writer.text(file.name).number(file.bytes).text(file.headerHash);
+    writer.number(file.pieces.size());
+    for (const zrt::Checkpoint::Piece &piece : file.pieces)
+      writer.number(piece.tensor).number(piece.part).text(piece.hash);
+  }
+  return writer.bytes;
+}
+
+static void unpack(const std::string &bytes,
+                   std::vector<zrt::Checkpoint::FileEntry> &files) {
+  zrt::PayloadReader reader(bytes);
+  while (auto name = reader.text()) {
+    zrt::Checkpoint::FileEntry &file = files.emplace_back();
+    file.name = *name;
+    file.bytes = reader.number().value_or(0);
+    file.headerHash = reader.text().value_or("");
+    uint64_t pieces = reader.number().value_or(0);
+    for (uint64_t i = 0; i < pieces && !reader.atEnd(); ++i) {
+      zrt::Checkpoint::Piece &piece = file.pieces.emplace_back();
+      piece.tensor = size_t(reader.number().value_or(0));
+      piece.part = uint32_t(reader.number().value_or(0));
+      piece.hash = reader.text().value_or("");
+    }
+  }
+}
+
+/// All processes have written their files: process 0 commits, and the others
+/// know it.
+void Checkpointing::State::commit(
+    const std::vector<zrt::Checkpoint::FileEntry> &own) {
+  if (!group)
+    return;
+  std::vector<std::string> all = group->allGather(packed(own));
+  if (first()) {
+    zrt::CheckpointIndex index = {namedFacts, state.tensors(), {}};
+    for (const std::string &bytes : all)
+      unpack(bytes, index.files);
+    folder->commit(std::exchange(name, ""), index, options.keep);
+  }
+  group->barrier();
+}
+
 /// Until the save that runs is on disk. Throws its error.
 void Checkpointing::State::wait() {
   if (writer.valid())
-    writer.get();
+    commit(writer.get());
 }
 
 void Checkpointing::State::save() {
   Clock::time_point begin = Clock::now();
   wait();
   saved = done;
+  namedFacts = facts();
+  if (group) {
+    if (first())
+      name = folder->begin(done);
+    name = group->broadcast(name);
+  }
   if (!snapshot) {
-    folder->save(
-        facts(), state.tensors(),
-        [this](size_t tensor, uint32_t part, uint64_t offset, void *data,
-               size_t bytes) {
-          state.read(session, tensor, part, offset, data, bytes);
-        },
-        options.keep);
+    commit(writeFiles([this](size_t tensor, uint32_t part, uint64_t offset,
+                             void *data, size_t bytes) {
+      state.read(session, tensor, part, offset, data, bytes);
+    }));
   } else {
     snapshot->take(session);
-    writer = std::async(std::launch::async, [this, facts = facts()] {
-      return folder->save(
-          facts, state.tensors(),
-          [this](size_t tensor, uint32_t part, uint64_t offset, void *data,
-                 size_t bytes) {
-            snapshot->read(tensor, part, offset, data, bytes);
-          },
-          options.keep);
+    writer = std::async(std::launch::async, [this] {
+      return writeFiles([this](size_t tensor, uint32_t part, uint64_t offset,
+                               void *data, size_t bytes) {
+        snapshot->read(tensor, part, offset, data, bytes);
+      });
     });
   }
   blockedMs +=
       std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-Checkpointing::Checkpointing(const CheckpointOptions &options,
-                             const zrt::Program &program, zrt::Session &session,
-                             std::function<void(const std::string &)> note)
-    : state(
-          std::make_unique<State>(options, program, session, std::move(note))) {
-  if (options.folder.empty())
-    return;
-  state->folder.emplace(options.folder);
-  state->guard.emplace();
-  if (!options.synchronous)
-    state->snapshot.emplace(state->state);
+Checkpointing::State::~State() {
+  // An error that nobody asked for any more: another one ended the run.
+  if (writer.valid())
+    writer.wait();
+  if (group && folder && !name.empty())
+    folder->abandon(name);
 }
 
-Checkpointing::~Checkpointing() {
-  // An error that nobody asked for any more: another one ended the run.
-  if (state->writer.valid())
-    state->writer.wait();
+Checkpointing::Checkpointing(const CheckpointOptions &options,
+                             const zrt::Program &program, zrt::Session &session,
+                             std::function<void(const std::string &)> note,
+                             RunGroup *group)
+    : state(std::make_unique<State>(options, program, session, std::move(note),
+                                    group)) {
+  if (!state->isOn())
+    return;
+  if (state->first())
+    state->folder.emplace(options.folder);
+  state->guard.emplace();
+  std::optional<uint32_t> only;
+  if (group) {
+    only = group->rank();
+    group->savesBeforeEnd();
+  }
+  if (!options.synchronous)
+    state->snapshot.emplace(state->state, only);
 }
+
+Checkpointing::~Checkpointing() = default;
 
 uint64_t Checkpointing::snapshotBytes() const {
   return state->snapshot ? state->snapshot->bytes() : 0;
@@ -226,32 +316,62 @@ void Checkpointing::State::load() {
        std::to_string(facts.stage) + ", " + facts.precision + ")");
 }
 
+/// A folder that not all machines have would give them different states.
+void Checkpointing::State::compareStart() const {
+  if (!group || options.resume.empty())
+    return;
+  std::vector<std::string> all = group->allGather(std::to_string(start.step));
+  for (size_t rank = 1; rank < all.size(); ++rank)
+    if (all[rank] != all[0])
+      throw CommonError(options.resume + ": rank " + std::to_string(rank) +
+                        " finds step " + all[rank] + " in it, rank 0 step " +
+                        all[0] +
+                        "; all processes need the same folder, on a "
+                        "file system that their machines share");
+}
+
 ResumePoint Checkpointing::resume() {
   const CheckpointOptions &options = state->options;
   // A job that is started again and again has the same command line each time.
-  bool first = !options.resume.empty() && state->folder &&
-               options.resume == options.folder &&
-               !zrt::Checkpoint::anyIn(options.resume);
-  if (first)
+  bool starts = !options.resume.empty() && options.resume == options.folder &&
+                (!zrt::Folder::exists(options.resume) ||
+                 !zrt::Checkpoint::anyIn(options.resume));
+  if (starts)
     state->note(options.resume + " has no checkpoint yet: the run starts at "
                                  "step 0");
   else if (!options.resume.empty())
     state->load();
   if (state->folder)
     state->refuseForeign();
+  state->compareStart();
   state->done = state->saved = state->start.step;
   return state->start;
 }
 
+/// Commits a save that is written, and says whether the run has to end; all
+/// processes do the same.
+bool Checkpointing::State::agree() {
+  using namespace std::chrono_literals;
+  bool ending = terminationAsked || (group && group->askedToEnd());
+  bool ready =
+      writer.valid() && writer.wait_for(0s) == std::future_status::ready;
+  if (group) {
+    std::string mine = {ending ? '1' : '0', ready ? '1' : '0'};
+    for (const std::string &theirs : group->allGather(mine)) {
+      ending = ending || theirs.at(0) == '1';
+      ready = ready && theirs.at(1) == '1';
+    }
+  }
+  if (ready)
+    wait(); // its error, now rather than at the next save
+  return ending;
+}
+
 bool Checkpointing::afterStep(int64_t done) {
-  if (!state->folder)
+  if (!state->isOn())
     return false;
   state->done = done;
-  using namespace std::chrono_literals;
-  if (state->writer.valid() &&
-      state->writer.wait_for(0s) == std::future_status::ready)
-    state->wait(); // its error, now rather than at the next save
-  bool ending = terminationAsked;
+  bool ending = state->agree();
   if (ending || (state->options.every > 0 && done % state->options.every == 0))
     state->save();
   if (!ending)
@@ -264,7 +384,7 @@ bool Checkpointing::afterStep(int64_t done) {
 }
 
 void Checkpointing::finish() {
-  if (!state->folder)
+  if (!state->isOn())
     return;
   if (state->saved != state->done)
     state->save();

@@ -63,6 +63,8 @@ struct ResumePoint {
   bool resumed = false;
 };
 
+class RunGroup;
+
 class Checkpointing {
 public:
   /// What a run that SIGTERM ended exits with, as a shell reports the signal.
@@ -71,10 +73,12 @@ public:
   /// `note` receives one-line texts for people. Throws std::runtime_error (as
   /// all functions here do) where the folder cannot take checkpoints of this
   /// run. Afterwards SIGTERM ends the run at the end of a step, if `folder` is
-  /// set. All arguments outlive the object.
+  /// set. In a group of processes each one writes the file of its rank, and
+  /// SIGTERM to one of them ends all. All arguments outlive the object.
   Checkpointing(const CheckpointOptions &options, const zrt::Program &program,
                 zrt::Session &session,
-                std::function<void(const std::string &)> note);
+                std::function<void(const std::string &)> note,
+                RunGroup *group = nullptr);
   ~Checkpointing();
 
   /// Host memory of the snapshot that is written beside the next steps, in

@@ -105,7 +105,8 @@ void ProgramState::read(const zrt::Session &session, size_t tensor,
                         uint32_t part, uint64_t offset, void *data,
                         size_t bytes) const {
   // The first ranks hold a part each; replicas of them follow.
-  require(session.readChunk(parameters[tensor], part, offset, data, bytes));
+  require(
+      session.readLocalChunk(parameters[tensor], part, offset, data, bytes));
 }
 
 void zero_tools::writeLogical(const zrt::Program &program,

@@ -22,8 +22,9 @@ using namespace zero_tools;
 static constexpr const char *usage =
     R"(usage: zero-run step.zplan|M.mlir|MODEL.onnx --data D [flags]
 
-Trains on N ranks, which are threads of this process. A .zplan is run as it is;
-an .mlir step or an ONNX model is compiled first. The data is a safetensors or
+Trains on N ranks, which are threads of this process, or processes: --processes
+starts them, or mpirun, srun or torchrun does. A .zplan is run as it is; an
+.mlir step or an ONNX model is compiled first. The data is a safetensors or
 .npz file with one tensor per input and label (first dimension = samples), or a
 .bin file of tokens.
 )";
@@ -191,6 +192,8 @@ static void addRunFlags(Flags &flags, RunOptions &options, RawOptions &raw) {
              "host (default), cuda: the GPUs of this machine, or cuda:sm_80, "
              "cuda:sm_90, cuda:sm_100: compiled for these; default for a plan: "
              "what it is for");
+  flags.toggle("--cuda-graph", &options.cudaGraph,
+               "launch a step on a GPU as one graph, which is captured once");
   flags.integer("--threads", &options.threads, 1, 1024, "T",
                 "threads of library calls per rank (default 1)");
   flags.text("--offload-path", &options.offloadPath, "DIR",
@@ -207,6 +210,33 @@ static void addRunFlags(Flags &flags, RunOptions &options, RawOptions &raw) {
              "the last step as a picture: channels, memory, traffic");
   flags.toggle("--summary", &options.summary,
                "print memory and traffic of a rank beside the formulas");
+}
+
+static void addProcessFlags(Flags &flags, RunOptions &options) {
+  LaunchFlags &launch = options.launch;
+  flags.integer("--processes", &launch.processes, 1, 1024, "N",
+                "start N processes of one rank each on this machine");
+  flags.integer("--rank", &launch.rank, 0, UINT32_MAX, "R",
+                "this process is rank R of --world-size (default: what mpirun, "
+                "srun or torchrun say)");
+  flags.integer("--world-size", &launch.worldSize, 1, UINT32_MAX, "N",
+                "number of processes");
+  flags.integer("--local-rank", &launch.localRank, 0, UINT32_MAX, "R",
+                "rank among the processes of this machine: which GPU it has");
+  flags.text("--master-addr", &launch.masterAddress, "HOST",
+             "where process 0 is (default MASTER_ADDR)");
+  flags.integer("--master-port", &launch.masterPort, 1, 65535, "PORT",
+                "the TCP port that it listens on (default MASTER_PORT)");
+  flags.text("--transport", &options.transport, "WAY",
+             "of data between processes on the host: shm, mpi, or auto "
+             "(default: shm on one machine)");
+  flags.number("--timeout", &options.timeoutSeconds, 0, "S",
+               "a collective fails after S seconds (default 30), or after");
+  flags.number("--timeout-factor", &options.timeoutFactor, 0, "F",
+               "F times what it is planned to take (default 100), if that is "
+               "more");
+  flags.number("--connect-timeout", &options.connectSeconds, 0, "S",
+               "how long processes wait for each other to come (default 60)");
 }
 
 static void addConfigFlags(Flags &flags, RunOptions &options) {
@@ -409,6 +439,7 @@ static void checkNames(const RunOptions &options) {
     if (i && options.logs[i] == options.logs[i - 1])
       throw FlagError("--log " + options.logs[i] + " is given twice");
   }
+  checkName("--transport", options.transport, {"auto", "shm", "mpi"});
   checkName("--metric-names", options.metricNames,
             {"hf", "deepspeed", "torchtitan"});
 }
@@ -464,6 +495,13 @@ static void checkFlags(const RunOptions &options, const RawOptions &raw) {
                                          : "--log needs --log-dir");
   if (options.given.count("--metric-names") && options.logs.empty())
     throw FlagError("--metric-names needs --log");
+  const LaunchFlags &launch = options.launch;
+  if (launch.processes &&
+      (launch.rank || launch.worldSize || launch.localRank ||
+       launch.masterPort || !launch.masterAddress.empty()))
+    throw FlagError("--processes starts all processes here; --rank, "
+                    "--world-size, --local-rank, --master-addr and "
+                    "--master-port are for processes started otherwise");
   if (options.loss.empty() && !options.compileFlags.empty() &&
       !options.explainConfig)
     throw FlagError(options.compileFlags + " needs --loss: " + options.model +
@@ -531,6 +569,7 @@ std::optional<RunOptions> zero_tools::parseRunOptions(int argc, char **argv) {
   addStepFlags(flags, options, raw);
   addSaveFlags(flags, options, raw);
   addLogFlags(flags, options, raw);
+  addProcessFlags(flags, options);
   addConfigFlags(flags, options);
   auto models = flags.parse(argc, argv);
   if (!models)

@@ -13,6 +13,8 @@
 #ifndef ZERO_TOOLS_ZERO_RUN_RUNOPTIONS_H
 #define ZERO_TOOLS_ZERO_RUN_RUNOPTIONS_H
 
+#include "LaunchSettings.h"
+
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -101,6 +103,16 @@ struct RunOptions {
   std::optional<int64_t> hostThreads;
   double learningRate = 1e-3;
   bool summary = false;
+
+  // The processes of the run, and how long they wait for each other, in
+  // seconds.
+  LaunchFlags launch;
+  std::string transport;
+  std::optional<double> timeoutFactor, timeoutSeconds, connectSeconds;
+  /// Who says how many ranks there are: for messages.
+  std::string ranksSource = "--ranks";
+  /// A step on a GPU is captured once and launched as one graph.
+  bool cudaGraph = false;
 
   // A DeepSpeed config, whose settings are those of flags that were not given.
   std::string config;

@@ -91,6 +91,8 @@ TemporaryFolder::TemporaryFolder() {
   }
 }
 
+void TemporaryFolder::removeNow() { removeAll(); }
+
 TemporaryFolder::~TemporaryFolder() {
   removeAll();
   removedFolder = nullptr;

@@ -30,6 +30,10 @@ public:
 
   const std::string &path() const { return folder; }
 
+  /// Removes it where there is one: for a process that ends at once. Any
+  /// thread.
+  static void removeNow();
+
 private:
   std::string folder;
 };

@@ -24,15 +24,21 @@
 using namespace zero_tools;
 
 void zero_tools::require(const zrt::Status &status) {
+  if (status.code() == ZRT_ERROR_PEER)
+    throw PeerError(status.message());
   if (status)
     throw std::runtime_error(status.message());
 }
 
 Training::Training(const RunOptions &options, const zrt::Program &program,
                    const std::string &initFolder,
-                   std::function<void(const std::string &)> warn)
+                   std::function<void(const std::string &)> warn,
+                   RunGroup *group)
     : options(options), program(program), info(program.info()),
-      initFolder(initFolder), warn([this, warn](const std::string &text) {
+      initFolder(initFolder), group(group),
+      warn([this, warn](const std::string &text) {
+        if (!first())
+          return; // process 0 says the same
         progress.clear();
         warn(text);
       }) {
@@ -43,7 +49,8 @@ Training::Training(const RunOptions &options, const zrt::Program &program,
                                std::to_string(actual) + ", " + flag + " says " +
                                std::to_string(*asked));
   };
-  mismatch(options.ranks, info.ranks, "--ranks", "a number of ranks of");
+  mismatch(options.ranks, info.ranks, options.ranksSource,
+           "a number of ranks of");
   mismatch(options.stage, info.stage, "--zero-stage", "ZeRO stage");
   mismatch(options.batch, info.samples_per_rank, "--batch",
            "a batch per rank of");
@@ -58,6 +65,9 @@ Training::Training(const RunOptions &options, const zrt::Program &program,
       uint32_t(options.hostThreads.value_or(1));
   if (!options.offloadPath.empty())
     sessionOptions.offload_path = options.offloadPath.c_str();
+  sessionOptions.group = group ? group->get() : nullptr;
+  sessionOptions.device = group ? -1 : 0;
+  sessionOptions.graph = options.cudaGraph;
   require(session.create(program, &sessionOptions));
   warnOfDisk();
   openCheckpoints();

@@ -18,6 +18,7 @@
 #include "CheckpointingState.h"
 #include "Logs.h"
 #include "Progress.h"
+#include "RunGroup.h"
 #include "RunOptions.h"
 #include "StepLine.h"
 
@@ -35,11 +36,14 @@ void require(const zrt::Status &status);
 class Training {
 public:
   /// `initFolder` is where the plan's files with initial values lie. `warn`
-  /// receives one-line texts. All of it outlives the training. Throws
-  /// std::runtime_error (as all functions here do).
+  /// receives one-line texts. `group`: the processes, each with the rank of its
+  /// number; null: all ranks are here. In a group all functions are called by
+  /// all processes; process 0 alone writes and prints. All of it outlives the
+  /// training. Throws std::runtime_error (as all functions here do).
   Training(const RunOptions &options, const zrt::Program &program,
            const std::string &initFolder,
-           std::function<void(const std::string &)> warn);
+           std::function<void(const std::string &)> warn,
+           RunGroup *group = nullptr);
 
   /// Must come before run(); afterwards no file of initial values is needed.
   void setInitialValues();
@@ -69,6 +73,10 @@ public:
   const zrt::Session &runtime() const { return session; }
 
 private:
+  /// This process writes and prints.
+  bool first() const { return !group || group->rank() == 0; }
+  bool isLocal(uint32_t rank) const { return !group || group->rank() == rank; }
+
   void openData();
   void warnOfRate() const;
   void warnOfDisk() const;
@@ -77,6 +85,7 @@ private:
   bool setFrom(uint32_t index, zrt::TensorFile &file, const std::string &name);
   void setPiece(uint32_t index, const zrt::StateTensor &tensor, uint64_t offset,
                 size_t bytes);
+  void giveWeights(const std::map<std::string, uint32_t> &saved);
   void warnOfUnused(const zrt::TensorFile &file, size_t used);
 
   // The steps, in TrainingLoop.cpp.
@@ -106,6 +115,7 @@ private:
   const zrt::Program &program;
   const zrt_program_info info;
   const std::string initFolder;
+  RunGroup *const group;
   std::function<void(const std::string &)> warn;
   zrt::Session session;
   std::unique_ptr<zrt::Dataset> data;

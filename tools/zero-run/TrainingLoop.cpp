@@ -46,16 +46,20 @@ void Training::openCheckpoints() {
       zrt_program_planned_bytes(program.get(), ZRT_DISK) > 0;
   checkpointOptions.seed = options.seed;
   checkpoints = std::make_unique<Checkpointing>(
-      checkpointOptions, program, session, [this](const std::string &text) {
+      checkpointOptions, program, session,
+      [this](const std::string &text) {
+        if (!first())
+          return;
         progress.clear();
         printMessage("note", text);
-      });
+      },
+      group);
 }
 
 void Training::run() {
   ResumePoint at = checkpoints->resume();
   // A job that is started again has the command line of its first start.
-  if (at.resumed && !options.weights.empty())
+  if (at.resumed && !options.weights.empty() && first())
     printMessage("note", "--weights has no effect: all weights are those of "
                          "the checkpoint");
   startStep = at.step;
@@ -63,17 +67,22 @@ void Training::run() {
   numSteps = options.steps.value_or(
       stepsOnce(startStep, startSample, data->samples(),
                 info.samples_per_rank * int64_t(info.ranks) * microBatches));
-  if (at.resumed && numSteps <= startStep)
+  if (at.resumed && numSteps <= startStep && first())
     printMessage("note", nothingToDo());
-  openLogs(startStep, startSample);
-  progress.begin(startStep, numSteps);
+  if (first()) {
+    openLogs(startStep, startSample);
+    progress.begin(startStep, numSteps);
+  }
   for (int64_t step = startStep; step < numSteps; ++step) {
     runStep(step);
-    show(step);
+    if (first())
+      show(step);
     if (checkpoints->afterStep(step + 1))
       break;
   }
   checkpoints->finish();
+  if (!first())
+    return;
   progress.clear();
   printSummary();
 }
@@ -132,6 +141,8 @@ void Training::setInputs(int64_t step, int64_t micro) {
   for (size_t i = 0; i < dataInputs.size(); ++i) {
     scratch.resize(program.input(dataInputs[i]).bytes);
     for (uint32_t rank = 0; rank < info.ranks; ++rank) {
+      if (!isLocal(rank))
+        continue;
       data->read(i, firstSample(step, micro, rank), scratch.data());
       require(session.setInput(dataInputs[i], int(rank), scratch.data(),
                                scratch.size()));
@@ -144,12 +155,17 @@ void Training::runStep(int64_t step) {
   session.resetCounters();
   current = {};
   current.step = step + 1;
+  if (group)
+    group->setPlace("step " + std::to_string(step + 1));
   for (int64_t micro = 0; micro < microBatches; ++micro) {
     Clock::time_point reading = Clock::now();
     setInputs(step, micro);
     current.dataMs += msSince(reading);
     bool last = micro + 1 == microBatches;
-    if (zrt::Status failed = last ? session.step() : session.accumulate())
+    zrt::Status failed = last ? session.step() : session.accumulate();
+    if (failed.code() == ZRT_ERROR_PEER)
+      require(failed);
+    if (failed)
       throw std::runtime_error(options.model + ": step " +
                                std::to_string(step + 1) + ": " +
                                failed.message());
@@ -162,7 +178,8 @@ void Training::runStep(int64_t step) {
   fillMemory();
   if (metricsFile)
     metricsFile->write(current);
-  logs->write(current);
+  if (logs)
+    logs->write(current);
 }
 
 void Training::show(int64_t step) {

@@ -140,9 +140,8 @@ void Training::checkFinite(int64_t step) {
   if (cause.empty())
     cause = "run it with --check-finite to see the first tensor that is not "
             "finite, and look at the learning rate and the initial weights";
-  throw std::runtime_error(options.model + ": step " +
-                           std::to_string(step + 1) + ": " + what + "; " +
-                           cause);
+  throw CommonError(options.model + ": step " + std::to_string(step + 1) +
+                    ": " + what + "; " + cause);
 }
 
 /// Where the smallest loss scale overflows with no hysteresis left, no later
@@ -150,7 +149,7 @@ void Training::checkFinite(int64_t step) {
 void Training::checkLossScale(int64_t step) const {
   if (output("loss_scale_exhausted").value_or(0) == 0)
     return;
-  throw std::runtime_error(
+  throw CommonError(
       options.model + ": step " + std::to_string(step + 1) +
       ": the gradients overflow at the smallest loss scale, " +
       zrt::jsonNumber(current.lossScale.value_or(1)) +

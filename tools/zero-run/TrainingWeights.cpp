@@ -211,8 +211,16 @@ declarations(const zrt::Program &program,
   return tensors;
 }
 
+/// The part of the other processes in what process 0 saves: in its order.
+void Training::giveWeights(const std::map<std::string, uint32_t> &saved) {
+  for (const auto &[name, index] : saved)
+    readLogical(program, session, index, [](const void *, size_t) {});
+}
+
 void Training::saveWeights(const std::string &path) {
   std::map<std::string, uint32_t> saved = savedWeights(program);
+  if (!first())
+    return giveWeights(saved);
   zrt::SafeTensorsWriter writer(path, declarations(program, saved),
                                 {{"format", "pt"}});
   for (const auto &[name, index] : saved)
@@ -224,6 +232,8 @@ void Training::saveWeights(const std::string &path) {
 
 void Training::saveHuggingFace(const std::string &folder, uint64_t shardBytes) {
   std::map<std::string, uint32_t> saved = savedWeights(program);
+  if (!first())
+    return giveWeights(saved);
   std::vector<uint32_t> parameters;
   for (const auto &[name, index] : saved)
     parameters.push_back(index);

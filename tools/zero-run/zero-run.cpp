@@ -7,105 +7,30 @@
 //===----------------------------------------------------------------------===//
 //
 // Trains an ONNX model, a training step in MLIR, or a compiled plan. The first
-// two are compiled in this process; from then on only the runtime works.
+// two are compiled in this process, of several by process 0; from then on only
+// the runtime works.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ConfigFile.h"
 #include "Flags.h"
+#include "LoadedModel.h"
 #include "RunTarget.h"
 #include "RunTimeline.h"
 #include "StepSettings.h"
 #include "Summary.h"
-#include "TemporaryFolder.h"
 #include "Terminal.h"
 #include "Training.h"
 
-#include "runtime/io/Dataset.h"
 #include "runtime/io/Files.h"
 #include "runtime/io/HuggingFace.h"
 #include "zero/Cost/Machine.h"
-#include "zero/Import/Import.h"
-
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include <cstdio>
+#include <memory>
 #include <optional>
 
 using namespace zero_tools;
-
-static constexpr const char *weightsName = "weights.safetensors";
-
-/// Samples of a rank: the first dimension of the model's first input.
-static std::optional<int64_t> batchOf(mlir::ModuleOp module) {
-  auto forward = module.lookupSymbol<mlir::func::FuncOp>("forward");
-  if (!forward || !forward.getNumArguments())
-    return std::nullopt;
-  auto type =
-      llvm::dyn_cast<mlir::RankedTensorType>(forward.getArgument(0).getType());
-  if (!type || !type.getRank())
-    return std::nullopt;
-  return type.getDimSize(0);
-}
-
-/// What the data says about labels: their shape tells the class axis, and
-/// without labels the tokens are the labels.
-static void setLabels(const RunOptions &options, mlir::ModuleOp module,
-                      mlir::train::TrainStepOptions &step) {
-  auto shape = zrt::dataShape(options.data, "labels");
-  auto batch = batchOf(module);
-  if (!shape)
-    step.labels = "input";
-  else if (batch && !shape->empty()) {
-    shape->front() = *batch;
-    step.labelsShape.emplace(shape->begin(), shape->end());
-  }
-}
-
-static mlir::OwningOpRef<mlir::ModuleOp>
-loadModule(const RunOptions &options, mlir::MLIRContext &context,
-           const std::string &weightsFolder) {
-  if (options.kind == ModelKind::Mlir)
-    return parseModule(options.model, context);
-  mlir::zero::ImportOptions import;
-  import.dims = options.dims;
-  import.train = options.train;
-  import.freeze = options.freeze;
-  import.weightsPath = weightsFolder + "/" + weightsName;
-  import.weightsName = weightsName;
-  import.training = true;
-  auto module = mlir::zero::importOnnx(options.model, context, import);
-  if (failed(module))
-    return nullptr;
-  return std::move(*module);
-}
-
-/// The bytes of the plan for an .mlir or .onnx file. Says what was chosen to
-/// live outside device memory.
-static std::string compileModel(const RunOptions &options,
-                                const std::string &weightsFolder,
-                                std::string &offloadChoice) {
-  mlir::MLIRContext context;
-  prepareContext(context);
-  OneLineErrors errors(context, "zero-run", options.model);
-  CompileOptions compile = compileOptions(options);
-  compile.target = targetOf(options.backend);
-  std::string bytes;
-  auto module = loadModule(options, context, weightsFolder);
-  if (module && compile.trainStep)
-    setLabels(options, *module, *compile.trainStep);
-  if (!module ||
-      failed(compileToZplan(*module, compile, bytes, &offloadChoice)))
-    throw std::runtime_error(errors.error());
-  if (!offloadChoice.empty())
-    printMessage("note", offloadChoice);
-  return bytes;
-}
-
-static std::string folderOf(const std::string &path) {
-  size_t slash = path.rfind('/');
-  return slash == path.npos ? "." : path.substr(0, slash ? slash : 1);
-}
 
 /// The machine of --machine.
 static std::optional<mlir::zero::Machine> machineOf(const RunOptions &options) {
@@ -227,44 +152,127 @@ static void checkAccumulation(const RunOptions &options,
         (planned == 1 ? " micro-batch" : " micro-batches"));
 }
 
-/// The exit status.
-static int run(const RunOptions &options) {
-  checkPaths(options);
-  std::optional<mlir::zero::Machine> machine = machineOf(options);
-  zrt::Program program;
-  std::string offloadChoice; // empty: nothing was to be chosen
-  std::optional<TemporaryFolder> temporary;
-  std::string initFolder = folderOf(options.model);
-  if (options.kind == ModelKind::Onnx)
-    initFolder = temporary.emplace().path();
-  if (options.kind == ModelKind::Plan) {
-    require(program.loadFile(options.model));
-  } else {
-    std::string plan = compileModel(options, initFolder, offloadChoice);
-    require(program.loadBytes(plan.data(), plan.size()));
-  }
-  checkTarget(options, program);
-  checkBudget(options, program, ZRT_DEVICE);
-  checkBudget(options, program, ZRT_HOST);
-  checkAccumulation(options, program);
-  Training training(options, program, initFolder, [](const std::string &text) {
-    printMessage("warning", text);
-  });
-  if (machine)
-    setMachine(training, *machine, program);
-  training.setInitialValues();
-  temporary.reset(); // so that nothing is left of a run that is killed
-  training.run();
-  writeTimelines(options, program, training, offloadChoice);
+/// Writes what is to be written of a run that is over.
+static void writeResults(const RunOptions &options, Training &training,
+                         const LoadedModel &model, bool first) {
+  if (first)
+    writeTimelines(options, model.program, training, model.offloadChoice);
   if (!options.saveWeights.empty())
     training.saveWeights(options.saveWeights);
   if (!options.saveHf.empty())
     training.saveHuggingFace(
         options.saveHf,
         uint64_t(options.shardBytes.value_or(zrt::huggingFaceShardBytes)));
-  if (options.summary)
-    printSummary(program, training.metrics());
+  if (options.summary && first)
+    printSummary(model.program, training.metrics());
+}
+
+/// The steps. An error is told to the other processes before anything here
+/// ends.
+static void train(const RunOptions &options, RunGroup *group,
+                  Training &training, LoadedModel &model) {
+  try {
+    training.setInitialValues();
+    if (group && options.kind == ModelKind::Onnx)
+      group->barrier(); // all have read them
+    // So that nothing is left of a run that is killed.
+    model.temporary.reset();
+    training.run();
+    writeResults(options, training, model, !group || group->rank() == 0);
+    if (group)
+      group->barrier();
+  } catch (const std::exception &error) {
+    if (group)
+      group->report(error);
+    throw;
+  }
+}
+
+/// The exit status. `group`: the processes of the run, or null.
+static int run(const RunOptions &options, RunGroup *group) {
+  checkPaths(options);
+  std::optional<mlir::zero::Machine> machine = machineOf(options);
+  LoadedModel model;
+  loadModel(options, group, model);
+  const zrt::Program &program = model.program;
+  checkTarget(options, program);
+  checkBudget(options, program, ZRT_DEVICE);
+  checkBudget(options, program, ZRT_HOST);
+  checkAccumulation(options, program);
+  Training training(
+      options, program, model.initFolder,
+      [](const std::string &text) { printMessage("warning", text); }, group);
+  if (machine)
+    setMachine(training, *machine, program);
+  train(options, group, training, model);
   return training.terminated() ? Checkpointing::terminatedExitCode : 0;
+}
+
+static void readConfig(RunOptions &options, bool first) {
+  if (!options.config.empty())
+    applyConfig(options, [&](const std::string &text) {
+      if (first)
+        printMessage("note", text);
+    });
+}
+
+/// This process and others, one rank each.
+static int runInGroup(RunOptions &options, const Launched &launched) {
+  GroupSettings settings;
+  settings.transport = options.transport;
+  settings.timeoutFactor = options.timeoutFactor;
+  settings.timeoutSeconds = options.timeoutSeconds;
+  settings.connectSeconds = options.connectSeconds;
+  std::unique_ptr<RunGroup> group;
+  try {
+    group = std::make_unique<RunGroup>(launched, settings);
+  } catch (const PeerError &) {
+    return RunGroup::peerFailedExitCode;
+  }
+  try {
+    readConfig(options, group->rank() == 0);
+    return run(options, group.get());
+  } catch (const std::exception &error) {
+    return group->fail(error);
+  }
+}
+
+/// A rank a process.
+static void setRanks(RunOptions &options, int64_t processes,
+                     const std::string &source) {
+  if (options.ranks && *options.ranks != processes)
+    throw FlagError("--ranks " + std::to_string(*options.ranks) +
+                    ": there are " + std::to_string(processes) +
+                    " processes (" + source + "), of one rank each");
+  options.ranks = processes;
+  options.ranksSource = source;
+}
+
+/// The exit status.
+static int start(RunOptions &options) {
+  Launched launched;
+  launched.settings = launchSettings(options.launch, environmentVariable);
+  int64_t processes = options.launch.processes.value_or(1);
+  if (options.launch.processes && launched.settings.size > 1)
+    throw FlagError("--processes " + std::to_string(processes) +
+                    " starts all processes, but this is already one of " +
+                    std::to_string(launched.settings.size) + " (" +
+                    launched.settings.source + ")");
+  if (processes > 1) {
+    setRanks(options, processes, "--processes");
+    int exitCode = 0;
+    std::optional<Launched> started =
+        launchProcesses(uint32_t(processes), exitCode);
+    if (!started)
+      return exitCode;
+    launched = *started;
+  } else if (launched.settings.size > 1) {
+    setRanks(options, launched.settings.size, launched.settings.source);
+  }
+  if (launched.settings.size > 1)
+    return runInGroup(options, launched);
+  readConfig(options, true);
+  return run(options, nullptr);
 }
 
 int main(int argc, char **argv) {
@@ -276,10 +284,7 @@ int main(int argc, char **argv) {
     resolveRates(*options);
     if (options->explainConfig)
       return explainConfig(*options) ? 0 : 1;
-    if (!options->config.empty())
-      applyConfig(*options,
-                  [](const std::string &text) { printMessage("note", text); });
-    return run(*options);
+    return start(*options);
   } catch (const std::exception &error) {
     printMessage("error", error.what());
     return 1;
