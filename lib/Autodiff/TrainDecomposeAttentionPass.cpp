@@ -26,6 +26,16 @@ using namespace mlir;
 using namespace mlir::train;
 
 template <typename Op>
+static bool isSupported(Op op) {
+  auto query = cast<RankedTensorType>(op.getQuery().getType());
+  auto value = cast<RankedTensorType>(op.getValue().getType());
+  return whyUnsupportedAttention(query.getElementType(),
+                                 query.getShape().back(),
+                                 value.getShape().back())
+      .empty();
+}
+
+template <typename Op>
 static void decompose(Op op) {
   OpBuilder builder(op);
   for (auto [old, value] :
@@ -35,10 +45,13 @@ static void decompose(Op op) {
   op.erase();
 }
 
-void mlir::train::decomposeAttention(Operation *root) {
-  root->walk([](Operation *op) {
+void mlir::train::decomposeAttention(Operation *root, bool onlyUnsupported) {
+  root->walk([&](Operation *op) {
     TypeSwitch<Operation *>(op).Case<AttentionOp, AttentionGradOp>(
-        [](auto attention) { decompose(attention); });
+        [&](auto attention) {
+          if (!onlyUnsupported || !isSupported(attention))
+            decompose(attention);
+        });
   });
 }
 

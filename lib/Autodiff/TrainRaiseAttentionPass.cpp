@@ -39,6 +39,22 @@ static ArrayRef<int64_t> shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
+std::string mlir::train::whyUnsupportedAttention(Type element,
+                                                 int64_t headSize,
+                                                 int64_t valueSize) {
+  if (!element.isBF16() && !element.isF16()) {
+    std::string type;
+    llvm::raw_string_ostream(type) << element;
+    return "it is in " + type + ", and cuDNN has it in bf16 and f16";
+  }
+  for (int64_t size : {headSize, valueSize})
+    if (size % kHeadMultiple != 0 || size > kMaxHead)
+      return "its heads have a size of " + std::to_string(size) +
+             ", and cuDNN takes multiples of " + std::to_string(kHeadMultiple) +
+             " up to " + std::to_string(kMaxHead);
+  return "";
+}
+
 //===----------------------------------------------------------------------===//
 // Constants
 //===----------------------------------------------------------------------===//
@@ -226,20 +242,10 @@ std::string Matcher::whyUnsupported() {
       return "its mask depends on a trained parameter";
   if (any)
     return "";
-  Type element = getElementTypeOrSelf(result.scoreProduct.getLhs());
-  if (!element.isBF16() && !element.isF16()) {
-    std::string type;
-    llvm::raw_string_ostream(type) << element;
-    return "it is in " + type + ", and cuDNN has it in bf16 and f16";
-  }
-  int64_t sizes[] = {shapeOf(result.scoreProduct.getLhs()).back(),
-                     shapeOf(result.valueProduct.getResult()).back()};
-  for (int64_t size : sizes)
-    if (size % kHeadMultiple != 0 || size > kMaxHead)
-      return "its heads have a size of " + std::to_string(size) +
-             ", and cuDNN takes multiples of " + std::to_string(kHeadMultiple) +
-             " up to " + std::to_string(kMaxHead);
-  return "";
+  return whyUnsupportedAttention(
+      getElementTypeOrSelf(result.scoreProduct.getLhs()),
+      shapeOf(result.scoreProduct.getLhs()).back(),
+      shapeOf(result.valueProduct.getResult()).back());
 }
 
 Match Matcher::match() {

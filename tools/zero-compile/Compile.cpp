@@ -15,6 +15,7 @@
 #include "Budget.h"
 #include "dialects/Plan/Plan.h"
 #include "dialects/Zero/Zero.h"
+#include "zero/Autodiff/Attention.h"
 #include "zero/Cost/CostModel.h"
 #include "zero/InitAll.h"
 #include "zero/Lowering/Kernels.h"
@@ -113,6 +114,20 @@ static LogicalResult checkOffload(ModuleOp module,
   return success();
 }
 
+/// Makes a training step of the module unless it is one. GPUs have attention as
+/// a library function, others what it stands for.
+static LogicalResult buildStep(ModuleOp module, const CompileOptions &options) {
+  bool onGpu = StringRef(options.target).starts_with("cuda:");
+  if (options.trainStep) {
+    train::TrainStepOptions step = *options.trainStep;
+    step.raiseAttention |= onGpu;
+    if (failed(train::buildTrainStep(module, step)))
+      return failure();
+  }
+  train::decomposeAttention(module, /*onlyUnsupported=*/onGpu);
+  return success();
+}
+
 FailureOr<OwningOpRef<ModuleOp>>
 zero_tools::compileWithinBudget(ModuleOp module,
                                 const CompileOptions &options) {
@@ -131,8 +146,7 @@ zero_tools::compileWithinBudget(ModuleOp module,
     budgets.host = *options.hostMemoryBytes;
   else if (!options.machine.empty() && machine->hostMemoryBytes > 0)
     budgets.host = machine->hostMemoryOfRank();
-  if (options.trainStep &&
-      failed(train::buildTrainStep(module, *options.trainStep)))
+  if (failed(buildStep(module, options)))
     return failure();
   if (options.microBatches &&
       failed(setMicroBatches(module, *options.microBatches)))

@@ -16,6 +16,8 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include <string>
+
 namespace mlir::train {
 
 /// Replaces softmaxes between two products in functions of `module` by
@@ -24,8 +26,13 @@ namespace mlir::train {
 void raiseAttention(ModuleOp module, bool any = false);
 
 /// Replaces `train.attention` and `train.attention_grad` in `root` by what they
-/// stand for.
-void decomposeAttention(Operation *root);
+/// stand for; with `onlyUnsupported` where cuDNN does not have them.
+void decomposeAttention(Operation *root, bool onlyUnsupported = false);
+
+/// Why cuDNN has no attention between queries and keys of `headSize` elements
+/// of this type and values of `valueSize`; empty: it has.
+std::string whyUnsupportedAttention(Type element, int64_t headSize,
+                                    int64_t valueSize);
 
 } // namespace mlir::train
 
