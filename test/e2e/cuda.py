@@ -9,6 +9,7 @@ race, a kernel leaves its memory, ranks disagree on a collective, or something i
 """
 import itertools
 import json
+import sys
 
 import formulas
 import offload
@@ -290,6 +291,7 @@ def add_cases(cases, runner, trainer):
     """`runner` and `trainer` are those of the host: what they have trained is not trained again."""
     tools = CudaTools(runner.tools)
     if not tools.there():
+        print(f"no fake CUDA in {tools.libraries}: its cases are left out", file=sys.stderr)
         return
     gpu = Runner(tools)
     add_training(cases, gpu, runner)
