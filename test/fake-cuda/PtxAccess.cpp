@@ -71,15 +71,36 @@ static void checkRace(const Request &request, Shadow &shadow, unsigned lane,
              conflict.address / request.bytes * request.bytes, space, conflict);
 }
 
+/// Where the process finds device memory; of the allocations used last it is
+/// known.
+static char *findGlobal(Launch &launch, uint64_t address, uint64_t bytes,
+                        std::string &error) {
+  for (const Window &window : launch.windows) {
+    uint64_t offset = address - window.begin;
+    if (offset < window.bytes && bytes <= window.bytes - offset)
+      return window.data + offset;
+  }
+  Window &window = launch.windows[launch.nextWindow++ % launch.windows.size()];
+  if (!find(launch.device, address, bytes, window, error)) {
+    window = Window();
+    return nullptr;
+  }
+  return window.data + (address - window.begin);
+}
+
 static char *locateGlobal(const Request &request, unsigned lane,
                           uint64_t address, unsigned count) {
   Launch &launch = request.warp.block->launch;
-  unsigned slot = &request.inst - request.warp.code->insts.data();
-  char *found = launch.recorder->access(address, request.bytes * count,
-                                        request.writes(), slot, request.bytes);
-  if (!found)
-    throw Fault(request.describe(lane, address, "global") + ": " +
-                launch.recorder->error());
+  std::string error;
+  if (address % request.bytes)
+    throw Fault(request.describe(lane, address, "global") +
+                ": the address is no multiple of the size");
+  char *found =
+      findGlobal(launch, address, uint64_t(request.bytes) * count, error);
+  // Of a warp's access as a whole the first lane out of bounds is named.
+  for (unsigned i = 0; !found && i < count; ++i, address += request.bytes)
+    if (!findGlobal(launch, address, request.bytes, error))
+      throw Fault(request.describe(lane + i, address, "global") + ": " + error);
   checkRace(request, launch.globals, lane, address, count, "global");
   return found;
 }
@@ -168,11 +189,10 @@ bool fake_cuda::ptx::locateLanes(Warp &warp, const Inst &inst, Mask mask,
   }
   unsigned first = __builtin_ctz(mask);
   uint64_t begin = addresses[first];
-  bool isUniform = true, isDense = mask == kAllLanes;
-  for (unsigned lane = 0; lane < kLanes; ++lane) {
-    isUniform &= !(mask >> lane & 1) || addresses[lane] == begin;
-    isDense &= addresses[lane] == begin + uint64_t(lane) * bytes;
-  }
+  uint64_t notDense = mask ^ kAllLanes, notUniform = 0;
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    notDense |= addresses[lane] ^ (begin + uint64_t(lane) * bytes);
+  bool isDense = notDense == 0;
   bool isGlobal = inst.space == Space::Global ||
                   (inst.space == Space::Generic && begin >> 56 == 0);
   if (isDense && (isGlobal || inst.space == Space::Shared)) {
@@ -182,8 +202,10 @@ bool fake_cuda::ptx::locateLanes(Warp &warp, const Inst &inst, Mask mask,
       pointers[lane] = found + size_t(lane) * bytes;
     return true;
   }
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    notUniform |= mask >> lane & 1 ? addresses[lane] ^ begin : 0;
   // Of a generic address only the lane itself knows what it means.
-  if (isUniform && (inst.space != Space::Generic || isGlobal)) {
+  if (notUniform == 0 && (inst.space != Space::Generic || isGlobal)) {
     locateUniform(request, mask, begin, pointers);
     return false;
   }

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Exact instructions give the bits of the device; approximate ones are rounded
-// from the host's function in f64, that is better than the device.
+// Exact instructions give the bits of the device; approximate ones are those of
+// the host's functions, which are better than the device's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -123,10 +123,10 @@ struct Cos {
   float operator()(float a) { return std::cos(double(a)); }
 };
 struct Lg2 {
-  float operator()(float a) { return std::log2(double(a)); }
+  float operator()(float a) { return std::log2(a); }
 };
 struct Ex2 {
-  float operator()(float a) { return std::exp2(double(a)); }
+  float operator()(float a) { return std::exp2(a); }
 };
 struct Tanh {
   float operator()(float a) { return std::tanh(double(a)); }

@@ -36,51 +36,58 @@ std::string fake_cuda::ptx::describeThread(const Block &block,
 // Special registers
 //===----------------------------------------------------------------------===//
 
+static const Launch &launchOf(const Warp &warp) { return warp.block->launch; }
+
 static Dim threadOf(const Warp &warp, unsigned lane) {
   return position(warp.block->launch.block, warp.thread(lane));
 }
 
-SpecialValue fake_cuda::ptx::findSpecial(std::string_view name) {
+const Special *fake_cuda::ptx::findSpecial(std::string_view name) {
   using W = const Warp &;
-  static const std::map<std::string_view, SpecialValue> specials = {
-      {"%tid.x", [](W w, unsigned l) -> uint64_t { return threadOf(w, l).x; }},
-      {"%tid.y", [](W w, unsigned l) -> uint64_t { return threadOf(w, l).y; }},
-      {"%tid.z", [](W w, unsigned l) -> uint64_t { return threadOf(w, l).z; }},
+  using V = uint64_t;
+  static const std::map<std::string_view, Special> specials = {
+      {"%tid.x",
+       {[](W w, unsigned l) -> V { return threadOf(w, l).x; }, false}},
+      {"%tid.y",
+       {[](W w, unsigned l) -> V { return threadOf(w, l).y; }, false}},
+      {"%tid.z",
+       {[](W w, unsigned l) -> V { return threadOf(w, l).z; }, false}},
       {"%ntid.x",
-       [](W w, unsigned) -> uint64_t { return w.block->launch.block.x; }},
+       {[](W w, unsigned) -> V { return launchOf(w).block.x; }, false}},
       {"%ntid.y",
-       [](W w, unsigned) -> uint64_t { return w.block->launch.block.y; }},
+       {[](W w, unsigned) -> V { return launchOf(w).block.y; }, false}},
       {"%ntid.z",
-       [](W w, unsigned) -> uint64_t { return w.block->launch.block.z; }},
-      {"%ctaid.x", [](W w, unsigned) -> uint64_t { return w.block->id.x; }},
-      {"%ctaid.y", [](W w, unsigned) -> uint64_t { return w.block->id.y; }},
-      {"%ctaid.z", [](W w, unsigned) -> uint64_t { return w.block->id.z; }},
+       {[](W w, unsigned) -> V { return launchOf(w).block.z; }, false}},
+      {"%ctaid.x", {[](W w, unsigned) -> V { return w.block->id.x; }, true}},
+      {"%ctaid.y", {[](W w, unsigned) -> V { return w.block->id.y; }, true}},
+      {"%ctaid.z", {[](W w, unsigned) -> V { return w.block->id.z; }, true}},
       {"%nctaid.x",
-       [](W w, unsigned) -> uint64_t { return w.block->launch.grid.x; }},
+       {[](W w, unsigned) -> V { return launchOf(w).grid.x; }, false}},
       {"%nctaid.y",
-       [](W w, unsigned) -> uint64_t { return w.block->launch.grid.y; }},
+       {[](W w, unsigned) -> V { return launchOf(w).grid.y; }, false}},
       {"%nctaid.z",
-       [](W w, unsigned) -> uint64_t { return w.block->launch.grid.z; }},
-      {"%laneid", [](W, unsigned l) -> uint64_t { return l; }},
-      {"%warpid", [](W w, unsigned) -> uint64_t { return w.index; }},
+       {[](W w, unsigned) -> V { return launchOf(w).grid.z; }, false}},
+      {"%laneid", {[](W, unsigned l) -> V { return l; }, false}},
+      {"%warpid", {[](W w, unsigned) -> V { return w.index; }, false}},
       {"%nwarpid",
-       [](W w, unsigned) -> uint64_t { return w.block->warps.size(); }},
-      {"%lanemask_eq", [](W, unsigned l) -> uint64_t { return 1u << l; }},
-      {"%lanemask_lt", [](W, unsigned l) -> uint64_t { return (1u << l) - 1; }},
-      {"%lanemask_le", [](W, unsigned l) -> uint64_t { return (2u << l) - 1; }},
+       {[](W w, unsigned) -> V { return w.block->warps.size(); }, false}},
+      {"%lanemask_eq", {[](W, unsigned l) -> V { return 1u << l; }, false}},
+      {"%lanemask_lt",
+       {[](W, unsigned l) -> V { return (1u << l) - 1; }, false}},
+      {"%lanemask_le",
+       {[](W, unsigned l) -> V { return (2u << l) - 1; }, false}},
       {"%lanemask_gt",
-       [](W, unsigned l) -> uint64_t { return ~((2u << l) - 1); }},
+       {[](W, unsigned l) -> V { return ~((2u << l) - 1); }, false}},
       {"%lanemask_ge",
-       [](W, unsigned l) -> uint64_t { return ~((1u << l) - 1); }},
+       {[](W, unsigned l) -> V { return ~((1u << l) - 1); }, false}},
       {"%dynamic_smem_size",
-       [](W w, unsigned) -> uint64_t {
-         return w.block->launch.dynamicSharedBytes;
-       }},
+       {[](W w, unsigned) -> V { return launchOf(w).dynamicSharedBytes; },
+        false}},
       {"%total_smem_size",
-       [](W w, unsigned) -> uint64_t { return w.block->launch.sharedBytes; }},
+       {[](W w, unsigned) -> V { return launchOf(w).sharedBytes; }, false}},
   };
   auto found = specials.find(name);
-  return found == specials.end() ? nullptr : found->second;
+  return found == specials.end() ? nullptr : &found->second;
 }
 
 //===----------------------------------------------------------------------===//
@@ -100,16 +107,20 @@ void Warp::start(Block &owner, uint32_t warpIndex) {
     stack.resize(size_t(stackStride) * kLanes);
   }
   std::fill(stack.begin(), stack.end(), kUndefined);
-  // The registers of the block before are kept as memory for this one.
-  if (frames.size() > 1)
+  // After another block, the registers of the entry are there.
+  if (!frames.empty()) {
     frames.resize(1);
-  std::vector<unsigned char> registers;
-  if (!frames.empty())
-    registers = std::move(frames[0].registers);
-  frames.clear();
-  frames.push_back(
-      {&entry, std::move(registers), {}, 0, 0, kNone, 0, nullptr, 0});
-  beginFrame(entry, 0);
+    frames[0].sides.clear();
+    code = &entry;
+    banks[0] = frames[0].registers.data();
+    banks[1] = const_cast<unsigned char *>(entry.constants.data());
+    pc = 0;
+    reconverge = kNone;
+    fillPresets(true);
+  } else {
+    frames.push_back({&entry, {}, {}, 0, 0, kNone, 0, nullptr, 0});
+    beginFrame(entry, 0);
+  }
   active = alive;
 }
 
@@ -123,13 +134,20 @@ void Warp::beginFrame(const Code &callee, uint32_t stackBase) {
   banks[1] = const_cast<unsigned char *>(callee.constants.data());
   pc = 0;
   reconverge = kNone;
-  for (const Preset &preset : callee.presets)
+  fillPresets(false);
+}
+
+void Warp::fillPresets(bool varyingOnly) {
+  for (const Preset &preset : code->presets) {
+    if (varyingOnly && !(preset.special && preset.special->variesByBlock))
+      continue;
     for (unsigned lane = 0; lane < kLanes; ++lane) {
-      uint64_t value =
-          preset.value ? preset.value(*this, lane) : stackBase + preset.addend;
+      uint64_t value = preset.special ? preset.special->value(*this, lane)
+                                      : frames.back().stackBase + preset.addend;
       std::memcpy(banks[0] + preset.slot + lane * preset.bytes, &value,
                   preset.bytes);
     }
+  }
 }
 
 void Warp::enter(const Call &call, Mask mask) {

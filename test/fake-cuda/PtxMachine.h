@@ -65,14 +65,18 @@ struct Inst {
   Space space = Space::Generic;
 };
 
-/// The value of a special register in a lane.
-using SpecialValue = uint64_t (*)(const Warp &, unsigned lane);
-/// Null: there is none of the name, as "%tid.x".
-SpecialValue findSpecial(std::string_view name);
+/// A special register, as "%tid.x".
+struct Special {
+  uint64_t (*value)(const Warp &, unsigned lane);
+  /// Of the blocks that a warp executes one after the other, each has another.
+  bool variesByBlock;
+};
+/// Null: there is none of the name.
+const Special *findSpecial(std::string_view name);
 
 /// Registers with contents from the start: %tid.x, an address on the stack.
 struct Preset {
-  SpecialValue value = nullptr; // null: the frame's stack + addend
+  const Special *special = nullptr; // null: the frame's stack + addend
   uint32_t slot = 0;
   unsigned bytes = 4;
   uint64_t addend = 0;
@@ -112,8 +116,11 @@ struct Launch {
   const char *params = nullptr;
   uint32_t paramBytes = 0;
   uint32_t sharedBytes = 0, dynamicSharedBytes = 0;
-  AccessRecorder *recorder = nullptr;
+  int device = 0;
+  /// What was accessed, and the allocations of the last accesses.
   Shadow globals{Shadow::Global};
+  std::array<Window, 4> windows;
+  unsigned nextWindow = 0;
   /// Backward branches so far: a loop that does not end is found by them.
   uint64_t loops = 0;
 };
@@ -206,6 +213,7 @@ struct Warp {
 private:
   void popSides();
   void beginFrame(const Code &callee, uint32_t stackBase);
+  void fillPresets(bool varyingOnly);
   void popFrame();
 };
 

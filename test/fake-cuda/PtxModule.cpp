@@ -27,7 +27,7 @@ namespace {
 class Kernel : public Function {
 public:
   Kernel(const ptx::Syntax &syntax, const ptx::Function &function,
-         ptx::Layout layout);
+         ptx::Layout layout, int device);
 
   const std::string &name() const override { return function.name; }
   const std::vector<Parameter> &parameters() const override { return params; }
@@ -45,6 +45,7 @@ private:
                           uint32_t dynamicShared) const;
 
   const ptx::Function &function;
+  int device;
   std::vector<Parameter> params;
   uint32_t paramBytes = 0, sharedBytes = 0;
   ptx::Program program;
@@ -115,8 +116,8 @@ void Uses::add(const ptx::Function &function) {
 }
 
 Kernel::Kernel(const ptx::Syntax &syntax, const ptx::Function &function,
-               ptx::Layout layout)
-    : function(function) {
+               ptx::Layout layout, int device)
+    : function(function), device(device) {
   layOutShared(syntax, layout);
   layOutParams(layout);
   entry = &ptx::decode(syntax, function, layout, program);
@@ -192,6 +193,17 @@ std::string Kernel::checkLaunch(Dim gridDim, Dim blockDim,
   return "";
 }
 
+/// Hands on what was accessed, for the checks between streams.
+static std::string record(const ptx::Shadow &shadow, AccessRecorder &recorder) {
+  constexpr uint64_t most = 1u << 30;
+  for (bool written : {false, true})
+    for (auto [begin, end] : shadow.ranges(written))
+      for (; begin < end; begin += std::min(most, end - begin))
+        if (!recorder.access(begin, std::min(most, end - begin), written, 0))
+          return recorder.error();
+  return "";
+}
+
 std::string Kernel::launch(Dim gridDim, Dim blockDim, uint32_t dynamicShared,
                            const char *block, AccessRecorder &recorder) const {
   std::string where = "kernel '" + function.name + "': ";
@@ -206,7 +218,7 @@ std::string Kernel::launch(Dim gridDim, Dim blockDim, uint32_t dynamicShared,
   launch.paramBytes = paramBytes;
   launch.sharedBytes = sharedBytes + dynamicShared;
   launch.dynamicSharedBytes = dynamicShared;
-  launch.recorder = &recorder;
+  launch.device = device;
   try {
     ptx::Block runner(launch);
     uint32_t blocks = gridDim.x * gridDim.y * gridDim.z;
@@ -215,7 +227,7 @@ std::string Kernel::launch(Dim gridDim, Dim blockDim, uint32_t dynamicShared,
   } catch (const ptx::Fault &fault) {
     return where + fault.what();
   }
-  return "";
+  return record(launch.globals, recorder);
 }
 
 //===----------------------------------------------------------------------===//
@@ -229,7 +241,7 @@ LoadedModule::LoadedModule(std::string_view text, int device, int sm)
   for (const auto &function : syntax->functions)
     if (function->isEntry && function->hasBody)
       kernels[function->name] =
-          std::make_unique<Kernel>(*syntax, *function, globals);
+          std::make_unique<Kernel>(*syntax, *function, globals, device);
 }
 
 /// "sm_80" runs on 8.0 and later, "sm_90a" on 9.0 alone.

@@ -8,6 +8,8 @@
 
 #include "test/fake-cuda/PtxShadow.h"
 
+#include <algorithm>
+
 using namespace fake_cuda::ptx;
 
 // A mark packs an accessor: atomic:1, warp epoch:7, epoch:20, thread:11,
@@ -82,6 +84,17 @@ static uint64_t joinReaders(uint64_t readers, uint64_t mine,
   return isAtomic(readers) ? both : both & ~(uint64_t(1) << 63);
 }
 
+/// The quick way: nobody else has touched the cell. False: not known.
+inline bool Shadow::touchOwn(Cell &cell, uint64_t mine, bool isWrite) const {
+  constexpr uint64_t who = kManyBlocks | kManyThreads << kBlockBits;
+  if (cell.write ? (cell.write ^ mine) & who : kind == Shared && !isWrite)
+    return false;
+  if (cell.read && (cell.read ^ mine) & who)
+    return false;
+  (isWrite ? cell.write : cell.read) = mine;
+  return true;
+}
+
 Shadow::Conflict Shadow::touch(Cell &cell, uint64_t mine, bool isWrite) const {
   Conflict conflict;
   uint64_t other = 0;
@@ -118,16 +131,38 @@ void Shadow::refine(Page &page, unsigned shift) {
 
 Shadow::Page &Shadow::pageOf(uint64_t address) {
   uint64_t number = address / kPageBytes;
-  if (number == lastNumber)
-    return *lastPage;
+  Recent &last = recent[number % recent.size()];
+  if (number == last.number)
+    return *last.page;
   auto &page = pages[number];
   if (!page) {
     page = std::make_unique<Page>();
     page->cells.resize(kPageBytes >> page->shift);
   }
-  lastNumber = number;
-  lastPage = page.get();
+  last = {number, page.get()};
   return *page;
+}
+
+std::vector<std::pair<uint64_t, uint64_t>> Shadow::ranges(bool written) const {
+  std::vector<uint64_t> numbers;
+  for (const auto &entry : pages)
+    numbers.push_back(entry.first);
+  std::sort(numbers.begin(), numbers.end());
+  std::vector<std::pair<uint64_t, uint64_t>> found;
+  for (uint64_t number : numbers) {
+    const Page &page = *pages.at(number);
+    for (size_t i = 0; i < page.cells.size(); ++i) {
+      if (!(written ? page.cells[i].write : page.cells[i].read))
+        continue;
+      uint64_t begin = number * kPageBytes + (i << page.shift);
+      uint64_t end = begin + (uint64_t(1) << page.shift);
+      if (!found.empty() && found.back().second == begin)
+        found.back().second = end;
+      else
+        found.push_back({begin, end});
+    }
+  }
+  return found;
 }
 
 Shadow::Conflict Shadow::access(Accessor accessor, uint64_t address,
@@ -150,6 +185,8 @@ Shadow::Conflict Shadow::access(Accessor accessor, uint64_t address,
         mine += uint64_t(1) << kBlockBits;
         mineEnd += bytes;
       }
+      if (touchOwn(*cell, mine, accessor.isWrite))
+        continue;
       Conflict conflict = touch(*cell, mine, accessor.isWrite);
       if (conflict.what != Conflict::None) {
         conflict.address = address;

@@ -18,6 +18,7 @@
 #ifndef ZERO_TEST_FAKECUDA_PTXSHADOW_H
 #define ZERO_TEST_FAKECUDA_PTXSHADOW_H
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -54,6 +55,9 @@ public:
   Conflict access(Accessor accessor, uint64_t address, uint32_t bytes,
                   uint32_t count);
 
+  /// What was read or written, byte by byte: sorted, disjoint and not adjacent.
+  std::vector<std::pair<uint64_t, uint64_t>> ranges(bool written) const;
+
   /// From now on, blocks do not race with each other.
   void ignoreBlocks() { blocksRace = false; }
 
@@ -70,13 +74,18 @@ private:
   Page &pageOf(uint64_t address);
   static void refine(Page &page, unsigned shift);
   bool conflicts(uint64_t other, uint64_t mine) const;
+  bool touchOwn(Cell &cell, uint64_t mine, bool isWrite) const;
   Conflict touch(Cell &cell, uint64_t mine, bool isWrite) const;
 
   Kind kind;
   bool blocksRace;
   std::unordered_map<uint64_t, std::unique_ptr<Page>> pages;
-  uint64_t lastNumber = ~uint64_t(0);
-  Page *lastPage = nullptr;
+  /// The pages used last, by the lowest bits of their numbers.
+  struct Recent {
+    uint64_t number = ~uint64_t(0);
+    Page *page = nullptr;
+  };
+  std::array<Recent, 256> recent;
 };
 
 } // namespace fake_cuda::ptx
