@@ -101,9 +101,8 @@ static std::vector<uint8_t> seeded(const zrt_parameter_info &info,
 }
 
 std::vector<uint8_t> StepData::parameter(const zrt_parameter_info &info) {
-  std::vector<std::string> names = {info.init_tensor[0] ? info.init_tensor
-                                                        : info.name,
-                                    info.name};
+  std::vector<std::string> names = {
+      info.init_tensor[0] ? info.init_tensor : info.name, info.name};
   names.insert(names.end(), info.tied, info.tied + info.num_tied);
   if (!weights)
     return seeded(info, names[0]);
@@ -112,10 +111,9 @@ std::vector<uint8_t> StepData::parameter(const zrt_parameter_info &info) {
     if (!found)
       continue;
     if (found->bytes != info.bytes)
-      throw IoError(weights->path(), "tensor " + name + " has " +
-                                         std::to_string(found->bytes) +
-                                         " bytes, the program's " +
-                                         std::to_string(info.bytes));
+      throw IoError(weights->path(),
+                    "tensor " + name + " has " + std::to_string(found->bytes) +
+                        " bytes, the program's " + std::to_string(info.bytes));
     const uint8_t *values = weights->data(name);
     return {values, values + found->bytes};
   }
@@ -129,7 +127,8 @@ std::vector<uint8_t> StepData::input(const zrt_input_info &info, uint64_t batch,
   uint64_t count = countOf(info.shape, info.rank);
   uint64_t size = info.bytes / std::max<uint64_t>(1, count);
   if (info.role != ZRT_INPUT_DATA) {
-    double value = info.role == ZRT_INPUT_STEP ? double(step + 1) : learningRate;
+    double value =
+        info.role == ZRT_INPUT_STEP ? double(step + 1) : learningRate;
     for (uint64_t i = 0; i < count; ++i)
       store(value, info.dtype, &values[i * size]);
     return values;

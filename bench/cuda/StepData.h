@@ -46,6 +46,11 @@ std::string describeKernels(const std::string &planPath,
                             const std::vector<double> &commandMs,
                             uint64_t steps);
 
+/// Writes a program for GPUs that shows what they can do at most: a product of
+/// two bf16 matrices of `size` rows and columns, and a copy of as many bytes.
+/// Throws IoError.
+void writePeaks(const std::string &planPath, int64_t size);
+
 } // namespace zrt::bench
 
 #endif // ZERO_BENCH_CUDA_STEPDATA_H

@@ -85,9 +85,8 @@ std::string bench::describeKernels(const std::string &planPath,
     sum.flops += double(runs) * flopsOf(command);
   }
   std::vector<std::pair<std::string, Sum>> sorted(sums.begin(), sums.end());
-  std::stable_sort(sorted.begin(), sorted.end(), [](auto &a, auto &b) {
-    return a.second.ms > b.second.ms;
-  });
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](auto &a, auto &b) { return a.second.ms > b.second.ms; });
   json list = json::array();
   for (const auto &[name, sum] : sorted) {
     if (sum.ms <= 0)

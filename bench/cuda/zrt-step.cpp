@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Trains a .zplan for some steps and prints what came of it as one line of
-// JSON: losses, times, memory, and by kernel what it moves or computes. It needs
-// the runtime alone, so it runs where the compiler is not. Weights and data
-// come from files, or from a seed: then they are the same on every machine.
+// JSON: losses, times, memory, and by kernel what it moves or computes. It
+// needs the runtime alone, so it runs where the compiler is not. Weights and
+// data come from files, or from a seed: then they are the same on every
+// machine.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,6 +36,7 @@ struct Options {
   double learningRate = 1e-3;
   bool graph = false, kernels = false;
   int device = -1;
+  int64_t peaks = 0; // write a program of this size to `plan`
 };
 
 constexpr const char *usage =
@@ -42,7 +44,8 @@ constexpr const char *usage =
     "F.safetensors]\n"
     "         [--steps N] [--warmup N] [--lr X] [--device N] [--graph] "
     "[--kernels]\n"
-    "Prints JSON. --warmup: steps before the measured ones. --kernels: times by "
+    "Prints JSON. --warmup: steps before the measured ones. --kernels: times "
+    "by "
     "kernel.\n";
 
 [[noreturn]] void quit(const std::string &message) {
@@ -78,6 +81,8 @@ static Options parse(int argc, char **argv) {
       options.learningRate = std::stod(value());
     else if (word == "--device")
       options.device = std::stoi(value());
+    else if (word == "--write-peaks")
+      options.peaks = std::stoll(value());
     else if (word == "--graph")
       options.graph = true;
     else if (word == "--kernels")
@@ -92,7 +97,7 @@ static Options parse(int argc, char **argv) {
   return options;
 }
 
-/// Runs one step; its loss, or the first output.
+/// Runs one step; its loss, or the first number of the first output.
 static double runStep(zrt::Session &session, const zrt::Program &program,
                       StepData &data, uint64_t step, const Options &options) {
   zrt_program_info info = program.info();
@@ -102,16 +107,18 @@ static double runStep(zrt::Session &session, const zrt::Program &program,
         const std::vector<uint8_t> &values =
             data.input(program.input(index), step * info.micro_batches + micro,
                        rank, info.ranks, step, options.learningRate);
-        require(session.setInput(index, int(rank), values.data(),
-                                 values.size()));
+        require(
+            session.setInput(index, int(rank), values.data(), values.size()));
       }
     require(micro + 1 < info.micro_batches ? session.accumulate()
                                            : session.step());
   }
   int64_t loss = std::max<int64_t>(0, program.findOutput("loss"));
-  double value = 0;
-  require(session.readOutput(uint32_t(loss), &value, 1));
-  return value;
+  if (!info.num_outputs)
+    return 0;
+  std::vector<double> values(program.output(uint32_t(loss)).elements);
+  require(session.readOutput(uint32_t(loss), values.data(), values.size()));
+  return values.empty() ? 0 : values[0];
 }
 
 static json memoryOf(const zrt::Program &program,
@@ -195,8 +202,8 @@ static int run(const Options &options) {
     std::vector<double> commandMs(info.num_commands);
     require(zrt_session_command_ms(session.get(), 0, commandMs.data(),
                                    commandMs.size()));
-    result["kernels"] = json::parse(
-        describeKernels(options.plan, commandMs, options.steps));
+    result["kernels"] =
+        json::parse(describeKernels(options.plan, commandMs, options.steps));
   }
   std::cout << result.dump() << "\n";
   return 0;
@@ -204,7 +211,11 @@ static int run(const Options &options) {
 
 int main(int argc, char **argv) {
   try {
-    return run(parse(argc, argv));
+    Options options = parse(argc, argv);
+    if (!options.peaks)
+      return run(options);
+    writePeaks(options.plan, options.peaks);
+    return 0;
   } catch (const std::exception &error) {
     quit(error.what());
   }
