@@ -150,6 +150,7 @@ TEST(CudaConvolution, OperandsHaveOneType) {
   const Case &c = cases[0];
   PlanBuilder plan = planOf(c, "conv", c.x(), c.w(), c.y());
   plan.program.buffers[1]->dtype = fb::DType_BF16;
+  plan.program.inputs[1]->dtype = fb::DType_BF16;
   forCuda(plan);
   EXPECT_THAT(
       sessionError(plan),
