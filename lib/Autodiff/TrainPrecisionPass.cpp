@@ -148,7 +148,7 @@ bool PrecisionConverter::isBuffer(Value value) const {
 /// The type that `op` computes in. A statistic or loss, which has f32 whatever
 /// its operands have, makes what is computed from it f32 as well.
 Type PrecisionConverter::chooseElement(Operation *op) const {
-  if (isa<MatmulOp, GemmOp, ConvOp>(op))
+  if (isa<MatmulOp, GemmOp, ConvOp, AttentionOp>(op))
     return narrow;
   for (Value operand : op->getOperands())
     if (elementOf(operand).isF32() && !narrow.isF32() &&
