@@ -23,7 +23,7 @@ void Barrier::wait(nanoseconds limit) {
   if (aborted.load())
     throw Aborted();
   if (shared)
-    shared->came()[position].fetch_add(1);
+    countOwn();
   if (arrived.fetch_add(1) + 1 == ranks) {
     arrived.store(0);
     phase.increment();
@@ -48,6 +48,12 @@ void Barrier::waitForProcesses(uint32_t seen, nanoseconds limit) {
     if (Clock::now() - begin >= limit)
       throw TimedOut(late());
   }
+}
+
+/// Only this process writes its number, and only who gives up reads it.
+void Barrier::countOwn() {
+  std::atomic<uint32_t> &own = shared->came()[position];
+  own.store(own.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 /// The positions that have come less often than this one.

@@ -69,6 +69,7 @@ public:
 
 private:
   void waitForProcesses(uint32_t seen, std::chrono::nanoseconds limit);
+  void countOwn();
   std::vector<uint32_t> late() const;
 
   const uint32_t ranks;

@@ -34,6 +34,32 @@ ElementRange zrt::partOf(const CollectivePiece &piece, uint32_t position) {
   return {begin, std::min(piece.elements, begin + part)};
 }
 
+/// Bytes of all elements, each piece on cache lines of its own.
+static uint64_t bytesOf(const std::vector<CollectivePiece> &pieces) {
+  uint64_t bytes = 0;
+  for (const CollectivePiece &piece : pieces)
+    bytes += (piece.elements * elementBytes(piece.type) + 63) / 64 * 64;
+  return bytes;
+}
+
+bool zrt::isSmall(const std::vector<CollectivePiece> &pieces, uint64_t bytes) {
+  return bytesOf(pieces) <= bytes;
+}
+
+/// Up to here meeting costs more than adding up: in an all_reduce each rank
+/// adds up all of it.
+static constexpr uint64_t smallBytes = 8 << 10;
+
+Collective::Collective(fb::Op op, bool average,
+                       std::vector<CollectivePiece> made, Barrier &barrier,
+                       std::chrono::nanoseconds limit)
+    : op(op), average(average), pieces(std::move(made)), barrier(barrier),
+      limit(limit) {
+  if (op == fb::Op_AllReduce && isSmall(pieces, smallBytes))
+    sums.assign(pieces.empty() ? 0 : pieces[0].sources.size(),
+                std::vector<uint8_t>(bytesOf(pieces)));
+}
+
 static void reducePiece(const CollectivePiece &piece, ElementRange range,
                         bool average, uint8_t *out) {
   // One rank on its own storage has nothing to do.
@@ -90,16 +116,39 @@ void Collective::copyOtherParts(uint32_t rank) const {
   }
 }
 
+/// Every rank adds up everything, aside: others still read the sources.
+void Collective::allReduceAtOnce(uint32_t rank) {
+  uint8_t *sum = sums[rank].data();
+  for (const CollectivePiece &piece : pieces) {
+    reducePiece(piece, {0, piece.elements}, average, sum);
+    sum += (piece.elements * elementBytes(piece.type) + 63) / 64 * 64;
+  }
+  barrier.wait(limit); // no source is read any more
+  sum = sums[rank].data();
+  for (const CollectivePiece &piece : pieces) {
+    uint64_t bytes = piece.elements * elementBytes(piece.type);
+    if (piece.sources.size() > 1 || piece.sources[0] != piece.targets[0])
+      std::memcpy(piece.targets[rank], sum, bytes);
+    sum += (bytes + 63) / 64 * 64;
+  }
+}
+
+void Collective::allReduce(uint32_t rank) {
+  reduceOwnPart(rank);
+  barrier.wait(limit);
+  copyOtherParts(rank);
+  barrier.wait(limit); // no target is read any more
+}
+
 void Collective::run(uint32_t rank) {
   barrier.wait(limit); // every source is complete, every target free
-  if (op == fb::Op_AllGather) {
+  if (op == fb::Op_AllReduce && !sums.empty())
+    return allReduceAtOnce(rank);
+  if (op == fb::Op_AllReduce)
+    return allReduce(rank);
+  if (op == fb::Op_AllGather)
     allGather(rank);
-  } else if (op == fb::Op_ReduceScatter) {
+  else
     reduceScatter(rank);
-  } else {
-    reduceOwnPart(rank);
-    barrier.wait(limit);
-    copyOtherParts(rank);
-  }
   barrier.wait(limit); // no source is read any more
 }

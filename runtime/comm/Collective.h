@@ -47,6 +47,8 @@ ElementRange chunkOf(const CollectivePiece &piece, uint32_t position);
 /// The elements that a rank adds up in an all_reduce: equal parts that begin
 /// on cache lines.
 ElementRange partOf(const CollectivePiece &piece, uint32_t position);
+/// Whether a bucket has at most `bytes`.
+bool isSmall(const std::vector<CollectivePiece> &pieces, uint64_t bytes);
 
 /// A collective of a program in one group, executed once in each step.
 class CollectiveCall {
@@ -63,9 +65,7 @@ public:
   /// `barrier` is the group's on the collective's stream; it waits for `limit`.
   Collective(fb::Op op, bool average, std::vector<CollectivePiece> pieces,
              Barrier &barrier,
-             std::chrono::nanoseconds limit = std::chrono::nanoseconds::max())
-      : op(op), average(average), pieces(std::move(pieces)), barrier(barrier),
-        limit(limit) {}
+             std::chrono::nanoseconds limit = std::chrono::nanoseconds::max());
 
   /// Throws TimedOut as the barrier does.
   void run(uint32_t position) override;
@@ -73,6 +73,8 @@ public:
 private:
   void allGather(uint32_t rank) const;
   void reduceScatter(uint32_t rank) const;
+  void allReduce(uint32_t rank);
+  void allReduceAtOnce(uint32_t rank);
   void reduceOwnPart(uint32_t rank) const;
   void copyOtherParts(uint32_t rank) const;
 
@@ -81,6 +83,8 @@ private:
   std::vector<CollectivePiece> pieces;
   Barrier &barrier;
   std::chrono::nanoseconds limit;
+  /// Of a small all_reduce, what each rank has added up; else empty.
+  std::vector<std::vector<uint8_t>> sums;
 };
 
 } // namespace zrt

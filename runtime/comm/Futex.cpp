@@ -32,16 +32,18 @@ static void pauseCore() {
 /// Looks before sleeping: about a microsecond. On a busy machine a thread that
 /// spins for longer keeps the one it waits for off the core.
 static constexpr uint32_t mostLooks = 100;
+/// Processes are on cores of their own sooner: about as long as waking takes.
+static constexpr uint32_t mostLooksAtShared = 1000;
 
-static uint32_t looksOf(uint32_t threads) {
-  return threads <= std::thread::hardware_concurrency() ? mostLooks : 0;
+static uint32_t looksOf(uint32_t threads, uint32_t most) {
+  return threads <= std::thread::hardware_concurrency() ? most : 0;
 }
 
 WatchedNumber::WatchedNumber(uint32_t threads)
-    : state(own), shared(false), looks(looksOf(threads)) {}
+    : state(own), shared(false), looks(looksOf(threads, mostLooks)) {}
 
 WatchedNumber::WatchedNumber(NumberState &shared, uint32_t threads)
-    : state(shared), shared(true), looks(looksOf(threads)) {}
+    : state(shared), shared(true), looks(looksOf(threads, mostLooksAtShared)) {}
 
 void WatchedNumber::wakeAll() {
   if (state.sleepers.load())

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A number that threads watch: they look at it for about a microsecond, where
-// each can have a core of its own, and then sleep until it changes. The threads
+// A number that threads watch: they look at it for a while, where each can have
+// a core of its own, and then sleep until it changes. The threads
 // may be of several processes that share the number's memory.
 //
 //===----------------------------------------------------------------------===//

@@ -25,7 +25,13 @@ using namespace zrt::mpi;
 /// Large enough that a message costs little beside its bytes, small enough that
 /// what is added up is still in the cache.
 static constexpr uint64_t mostSliceBytes = 256 << 10;
+/// What MPI sends without asking: then an all_reduce is one message to each.
+static constexpr uint64_t smallBytes = 2 << 10;
 static constexpr int reduceTag = 0, gatherTag = 1;
+
+static ElementRange wholeOf(const CollectivePiece &piece, uint32_t) {
+  return {0, piece.elements};
+}
 
 static uint64_t sliceBytesFor(uint64_t ranks) {
   // The room for messages does not grow with the ranks.
@@ -38,11 +44,14 @@ MpiCollective::MpiCollective(fb::Op op, bool average,
                              uint32_t position, std::vector<uint32_t> group,
                              std::shared_ptr<Communicator> messages,
                              const std::atomic<bool> &aborted,
-                             std::chrono::nanoseconds limit)
+                             std::chrono::nanoseconds limit, uint32_t threads)
     : op(op), average(average), pieces(std::move(made)), position(position),
       ranks(std::move(group)), communicator(std::move(messages)),
-      aborted(aborted), limit(limit) {
-  RangeOf rangeOf = op == fb::Op_AllReduce ? partOf : chunkOf;
+      aborted(aborted), limit(limit), threads(threads),
+      atOnce(op == fb::Op_AllReduce && isSmall(pieces, smallBytes)) {
+  RangeOf rangeOf = op != fb::Op_AllReduce ? chunkOf
+                    : atOnce               ? wholeOf
+                                           : partOf;
   for (uint32_t of = 0; of < ranks.size(); ++of) {
     slices.push_back(cut(pieces, rangeOf, of, sliceBytesFor(ranks.size())));
     for (const Slice &slice : slices.back())
@@ -50,7 +59,7 @@ MpiCollective::MpiCollective(fb::Op op, bool average,
   }
   if (op != fb::Op_AllGather)
     makeReduceLanes();
-  if (op != fb::Op_ReduceScatter)
+  if (op != fb::Op_ReduceScatter && !atOnce)
     makeGatherLanes();
   uint64_t lanes = 2 * (ranks.size() - 1);
   std::vector<uint8_t> &room = communicator->room;
@@ -134,7 +143,9 @@ void MpiCollective::makeReduceLanes() {
     in.place = [this, number](size_t slice) { return roomOf(number, slice); };
     // A message's room is free once it is added up.
     in.allowed = [this] { return reduced + laneDepth; };
-    in.done = [this](size_t) { reduceArrived(); };
+    // What is reduced in place must have been sent.
+    if (!atOnce)
+      in.done = [this](size_t) { reduceArrived(); };
     ++number;
     Lane out(peer, /*sends=*/true, slices[peer]);
     out.place = [this, number, peer](size_t slice) {
@@ -174,8 +185,9 @@ void MpiCollective::makeGatherLanes() {
 
 void MpiCollective::move(std::vector<Lane> &lanes, int tag,
                          const std::function<void()> &meanwhile) {
-  std::vector<uint32_t> late = exchange(communicator->handle, tag, lanes,
-                                        Waiting(aborted, limit), meanwhile);
+  std::vector<uint32_t> late =
+      exchange(communicator->handle, tag, lanes,
+               Waiting(aborted, limit, threads), meanwhile);
   std::string who;
   for (uint32_t at : late)
     who += (who.empty() ? "rank " : ", rank ") + std::to_string(ranks[at]);
@@ -240,15 +252,15 @@ void MpiCollective::run(uint32_t) {
   if (op != fb::Op_AllGather) {
     reduced = 0;
     move(reduceLanes, reduceTag, {});
-    reduceArrived(); // of one rank nothing has
+    reduceArrived(); // what is left
   }
   if (op == fb::Op_AllGather)
     move(gatherLanes, gatherTag, [this] {
       copyOwnChunks();
       clearPadding();
     });
-  else if (op == fb::Op_AllReduce)
+  else if (op == fb::Op_AllReduce && !atOnce)
     move(gatherLanes, gatherTag, {});
-  else
+  else if (op == fb::Op_ReduceScatter)
     clearPadding();
 }

@@ -39,7 +39,7 @@ public:
                 uint32_t position, std::vector<uint32_t> ranks,
                 std::shared_ptr<Communicator> communicator,
                 const std::atomic<bool> &aborted,
-                std::chrono::nanoseconds limit);
+                std::chrono::nanoseconds limit, uint32_t threads);
 
   /// Throws Late when others take too long.
   void run(uint32_t position) override;
@@ -68,6 +68,8 @@ private:
   const std::shared_ptr<Communicator> communicator;
   const std::atomic<bool> &aborted;
   const std::chrono::nanoseconds limit;
+  const uint32_t threads; // see Waiting
+  const bool atOnce;      // a small all_reduce: one message to each rank
   std::vector<std::vector<Slice>> slices; // what is of each position
   uint64_t messageRoom = 0;               // bytes of one message
   std::vector<Lane> reduceLanes, gatherLanes;

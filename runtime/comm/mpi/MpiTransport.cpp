@@ -99,7 +99,8 @@ MpiTransport::makeCollective(CollectiveRequest request) {
   return std::make_unique<MpiCollective>(
       command.op, command.average, std::move(request.pieces),
       uint32_t(own - request.group.begin()), request.group, communicator,
-      aborted, limitOf(group, command.plannedSeconds));
+      aborted, limitOf(group, command.plannedSeconds),
+      processes.localSize() * program.numStreams);
 }
 
 //===----------------------------------------------------------------------===//
@@ -109,7 +110,8 @@ MpiTransport::makeCollective(CollectiveRequest request) {
 /// Waits for messages from or to `ranks`, one each.
 void MpiTransport::await(std::vector<MPI_Request> &requests,
                          const std::vector<uint32_t> &ranks) {
-  Waiting waiting(aborted, limitOf(group, program.plannedSeconds));
+  Waiting waiting(aborted, limitOf(group, program.plannedSeconds),
+                  processes.localSize());
   for (size_t next = 0; next < requests.size();) {
     int arrived = 0;
     check(MPI_Test(&requests[next], &arrived, MPI_STATUS_IGNORE), "test");

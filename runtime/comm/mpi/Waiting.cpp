@@ -21,9 +21,10 @@
 using namespace zrt;
 using namespace zrt::mpi;
 
-/// Pauses before the first sleep: who waits for a message that is on its way
-/// does not sleep, who waits for another rank's compute hardly disturbs it.
-static constexpr uint32_t pausesBeforeSleep = 2000;
+/// Who waits for a message that is on its way looks for it, where each thread
+/// can have a core of its own; then lets others run; and who waits for another
+/// rank's compute sleeps and hardly disturbs it.
+static constexpr uint32_t mostLooks = 4000, mostYields = 200;
 static constexpr auto sleepTime = std::chrono::microseconds(50);
 
 void zrt::mpi::check(int code, const char *what) {
@@ -35,10 +36,23 @@ void zrt::mpi::check(int code, const char *what) {
   fail(ZRT_ERROR_EXECUTION, "MPI: ", what, ": ", text);
 }
 
+/// The library asks the file system each time.
+static uint32_t cores() {
+  static const uint32_t count = std::thread::hardware_concurrency();
+  return count;
+}
+
+Waiting::Waiting(const std::atomic<bool> &aborted,
+                 std::chrono::nanoseconds limit, uint32_t threads)
+    : aborted(aborted), limit(limit),
+      looks(threads <= cores() ? mostLooks : 0) {}
+
 bool Waiting::pause() {
   if (aborted.load(std::memory_order_relaxed))
     throw Aborted();
-  if (++idle < pausesBeforeSleep) {
+  if (++idle < looks)
+    return true;
+  if (idle < looks + mostYields) {
     sched_yield();
     return true;
   }

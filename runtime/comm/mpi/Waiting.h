@@ -25,13 +25,14 @@ void check(int code, const char *what);
 
 class Waiting {
 public:
-  Waiting(const std::atomic<bool> &aborted, std::chrono::nanoseconds limit)
-      : aborted(aborted), limit(limit) {}
+  /// `threads` are all of this machine that may wait or work at a time.
+  Waiting(const std::atomic<bool> &aborted, std::chrono::nanoseconds limit,
+          uint32_t threads);
 
   /// Something has arrived.
   void progress() { idle = 0; }
-  /// Nothing has: lets others run, later sleeps. Throws Aborted; false: it
-  /// takes too long.
+  /// Nothing has: lets others run in time, and later sleeps. Throws Aborted;
+  /// false: it takes too long.
   bool pause();
 
   std::chrono::nanoseconds patience() const { return limit; }
@@ -40,7 +41,8 @@ private:
   using Clock = std::chrono::steady_clock;
   const std::atomic<bool> &aborted;
   const std::chrono::nanoseconds limit;
-  uint32_t idle = 0; // pauses in a row
+  const uint32_t looks; // pauses that do nothing
+  uint32_t idle = 0;    // pauses in a row
   Clock::time_point begin = Clock::now();
 };
 
