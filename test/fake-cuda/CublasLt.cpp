@@ -12,8 +12,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/fake-cuda/CublasLt.h"
+#include "test/fake-cuda/Environment.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstring>
 
@@ -39,6 +41,16 @@ static cublasStatus_t refuse(const char *function, const std::string &why,
 
 static cublasStatus_t invalid(const char *function, const std::string &why) {
   return refuse(function, why, CUBLAS_STATUS_INVALID_VALUE);
+}
+
+/// Handles and descriptors that were created and not destroyed.
+static std::atomic<int64_t> living{0};
+
+static std::string leaksAtExit() {
+  int64_t count = living;
+  return count ? std::to_string(count) +
+                     " handle or descriptor of cuBLASLt not destroyed"
+               : "";
 }
 
 template <typename T>
@@ -298,6 +310,8 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) {
   if (device < 0)
     return refuse("cublasLtCreate", "there is no current context",
                   CUBLAS_STATUS_NOT_INITIALIZED);
+  static const bool isChecked = (addExitCheck(leaksAtExit), true);
+  living += isChecked;
   *handle = reinterpret_cast<cublasLtHandle_t>(
       new cublasLtContext{kHandleMagic, device});
   return CUBLAS_STATUS_SUCCESS;
@@ -309,6 +323,7 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
   if (!context)
     return invalid("cublasLtDestroy", "no such handle");
   context->magic = 0;
+  --living;
   delete context;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -352,6 +367,7 @@ cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t opaque,
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout,
                                           cudaDataType type, uint64_t rows,
                                           uint64_t columns, int64_t leading) {
+  ++living;
   *layout = new cublasLtMatrixLayoutOpaque_t;
   return cublasLtMatrixLayoutInit_internal(*layout, sizeof **layout, type, rows,
                                            columns, leading);
@@ -361,6 +377,7 @@ cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
   if (!as<Layout>(layout, kLayoutMagic))
     return invalid("cublasLtMatrixLayoutDestroy", "no such matrix layout");
   as<Layout>(layout, kLayoutMagic)->magic = 0;
+  --living;
   delete layout;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -403,6 +420,7 @@ cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t opaque,
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc,
                                         cublasComputeType_t compute,
                                         cudaDataType_t scaleType) {
+  ++living;
   *desc = new cublasLtMatmulDescOpaque_t;
   return cublasLtMatmulDescInit_internal(*desc, sizeof **desc, compute,
                                          scaleType);
@@ -412,6 +430,7 @@ cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) {
   if (!as<MatmulDesc>(desc, kDescMagic))
     return invalid("cublasLtMatmulDescDestroy", "no such matmul descriptor");
   as<MatmulDesc>(desc, kDescMagic)->magic = 0;
+  --living;
   delete desc;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -446,6 +465,7 @@ cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t opaque,
 
 cublasStatus_t
 cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference) {
+  ++living;
   *preference = new cublasLtMatmulPreferenceOpaque_t;
   return cublasLtMatmulPreferenceInit_internal(*preference,
                                                sizeof **preference);
@@ -456,6 +476,7 @@ cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
   if (!as<Preference>(preference, kPreferenceMagic))
     return invalid("cublasLtMatmulPreferenceDestroy", "no such preference");
   as<Preference>(preference, kPreferenceMagic)->magic = 0;
+  --living;
   delete preference;
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -151,6 +151,8 @@ std::vector<std::pair<uint64_t, uint64_t>> Shadow::ranges(bool written) const {
   std::vector<std::pair<uint64_t, uint64_t>> found;
   for (uint64_t number : numbers) {
     const Page &page = *pages.at(number);
+    if (!(written ? page.isWritten : page.isRead))
+      continue;
     for (size_t i = 0; i < page.cells.size(); ++i) {
       if (!(written ? page.cells[i].write : page.cells[i].read))
         continue;
@@ -177,6 +179,7 @@ Shadow::Conflict Shadow::access(Accessor accessor, uint64_t address,
     Page &page = pageOf(address);
     if (page.shift > shift)
       refine(page, shift);
+    (accessor.isWrite ? page.isWritten : page.isRead) = true;
     uint64_t stop = std::min(end, (address / kPageBytes + 1) * kPageBytes);
     uint64_t step = uint64_t(1) << page.shift;
     Cell *cell = &page.cells[address % kPageBytes >> page.shift];

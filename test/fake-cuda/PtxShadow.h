@@ -69,6 +69,7 @@ private:
   struct Page {
     std::vector<Cell> cells;
     unsigned shift = 2;
+    bool isRead = false, isWritten = false;
   };
 
   Page &pageOf(uint64_t address);

@@ -395,6 +395,20 @@ TEST_F(CublasLtTest, AccessesMustBeInBounds) {
   });
 }
 
+TEST_F(CublasLtTest, LeaksAtTheEnd) {
+  auto leak = [] {
+    useDevice(0);
+    cublasLtHandle_t handle = nullptr;
+    BLAS(cublasLtCreate(&handle));
+    cublasLtMatmulPreference_t preference = nullptr;
+    BLAS(cublasLtMatmulPreferenceCreate(&preference));
+    BLAS(cublasLtDestroy(handle));
+    CUDA(cuDevicePrimaryCtxRelease(0));
+  };
+  EXPECT_FAULT("1 handle or descriptor of cuBLASLt not destroyed", leak,
+               Variable{"FAKE_CUDA_LEAKS", "1"});
+}
+
 TEST_F(CublasLtTest, AttributesMustBeKnown) {
   EXPECT_FAULT("attribute 17 is not known to the fake library", [] {
     useDevice(0);
