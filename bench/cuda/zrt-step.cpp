@@ -44,9 +44,10 @@ constexpr const char *usage =
     "F.safetensors]\n"
     "         [--steps N] [--warmup N] [--lr X] [--device N] [--graph] "
     "[--kernels]\n"
-    "Prints JSON. --warmup: steps before the measured ones. --kernels: times "
-    "by "
-    "kernel.\n";
+    "Prints JSON. --warmup: steps before the measured ones. --kernels: times by "
+    "kernel.\n"
+    "       zrt-step --write-peaks SIZE PLAN.zplan\n"
+    "Writes a program that shows what a GPU can do at most.\n";
 
 [[noreturn]] void quit(const std::string &message) {
   std::cerr << "error: " << message << "\n";
