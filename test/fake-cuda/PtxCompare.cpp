@@ -133,6 +133,27 @@ static void set(Warp &warp, const Inst &inst, Mask mask) {
                      [&](unsigned i) { return made >> i & 1 ? yes : 0; });
 }
 
+/// Of a pair of halves: the lower makes the first predicate, the upper the
+/// second.
+template <typename H>
+static void setpPacked(Warp &warp, const Inst &inst, Mask mask) {
+  struct Read {
+    const H *lanes;
+    unsigned part;
+    float operator()(unsigned i) const { return lanes[2 * i + part].widen(); }
+  };
+  Mask made[2];
+  for (unsigned part : {0, 1}) {
+    Read a{warp.lanes<H>(inst.a), part}, b{warp.lanes<H>(inst.b), part};
+    made[part] = compare<float>(Comparison(inst.imm & 0xFF), a, b);
+    if (inst.imm >> 8 & 1)
+      made[part] |= compare<float>(Nan, a, b);
+    made[part] = join(warp, inst, made[part]);
+  }
+  storePredicate(warp, inst.dst, made[0], mask);
+  storePredicate(warp, inst.d, made[1], mask);
+}
+
 static Setting takeSetting(Decoder &decoder, Inst &inst) {
   struct Name {
     const char *word;
@@ -237,6 +258,12 @@ static void decodeSetp(Decoder &decoder, Inst &inst) {
     inst.dst = decoder.result(0, Type::Pred);
   }
   decodeSources(decoder, inst, type, setting.join);
+  if (type == Type::F16x2 || type == Type::BF16x2) {
+    if (inst.d == kNone || (inst.flags & kFlush))
+      decoder.fail("of a packed type it needs two results and no .ftz");
+    inst.run = type == Type::F16x2 ? setpPacked<F16> : setpPacked<BF16>;
+    return;
+  }
   inst.run = handlerOf<MakeSetp>(decoder, type, inst.flags & kFlush);
 }
 

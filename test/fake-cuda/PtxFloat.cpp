@@ -166,19 +166,22 @@ static constexpr int kHostModes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD,
 
 /// A handler under `inst.count`, a Rounding, and `inst.flags`. The operands are
 /// read and the results are in memory between the changes of the mode.
-template <typename T, typename Fn>
+template <typename T, unsigned Packed = 1, typename Fn>
 static void modifiedLanes(Warp &warp, const Inst &inst, Mask mask, Fn compute) {
-  alignas(64) T made[kLanes];
+  struct Lane {
+    T parts[Packed];
+  };
+  alignas(64) T made[kLanes * Packed];
   if (inst.count)
     std::fesetround(kHostModes[inst.count]);
-  for (unsigned lane = 0; lane < kLanes; ++lane)
-    made[lane] = compute(lane);
+  for (unsigned i = 0; i < kLanes * Packed; ++i)
+    made[i] = compute(i);
   asm volatile("" : : "r"(made) : "memory");
   if (inst.count)
     std::fesetround(FE_TONEAREST);
   for (T &value : made)
     value = finish(value, inst.flags);
-  storeLanes(warp.lanes<T>(inst.dst), made, mask);
+  storeLanes(warp.lanes<Lane>(inst.dst), reinterpret_cast<Lane *>(made), mask);
 }
 
 template <typename T>
@@ -193,19 +196,19 @@ static void modifiedUnary(Warp &warp, const Inst &inst, Mask mask) {
                    [&](unsigned i) { return Op()(read(a, i, inst.flags)); });
 }
 
-template <typename Op, typename T>
+template <typename Op, typename T, unsigned Packed = 1>
 static void modifiedBinary(Warp &warp, const Inst &inst, Mask mask) {
   const T *a = warp.lanes<T>(inst.a), *b = warp.lanes<T>(inst.b);
-  modifiedLanes<T>(warp, inst, mask, [&](unsigned i) {
+  modifiedLanes<T, Packed>(warp, inst, mask, [&](unsigned i) {
     return Op()(read(a, i, inst.flags), read(b, i, inst.flags));
   });
 }
 
-template <typename Op, typename T>
+template <typename Op, typename T, unsigned Packed = 1>
 static void modifiedTernary(Warp &warp, const Inst &inst, Mask mask) {
   const T *a = warp.lanes<T>(inst.a), *b = warp.lanes<T>(inst.b);
   const T *c = warp.lanes<T>(inst.c);
-  modifiedLanes<T>(warp, inst, mask, [&](unsigned i) {
+  modifiedLanes<T, Packed>(warp, inst, mask, [&](unsigned i) {
     return Op()(read(a, i, inst.flags), read(b, i, inst.flags),
                 read(c, i, inst.flags));
   });
@@ -309,7 +312,8 @@ static bool isHalf(Type type) {
          type == Type::BF16x2;
 }
 static bool isFloat(Type type) {
-  return type == Type::F32 || type == Type::F64 || isHalf(type);
+  return type == Type::F32 || type == Type::F64 || type == Type::F32x2 ||
+         isHalf(type);
 }
 
 //===----------------------------------------------------------------------===//
@@ -358,6 +362,8 @@ static void decodeBinary(Decoder &decoder, Inst &inst) {
   else if (type == Type::F64)
     inst.run = isModified(inst) ? modifiedBinary<Op, double>
                                 : binary<Op, double, double>;
+  else if (type == Type::F32x2)
+    inst.run = modifiedBinary<Op, float, 2>;
   else
     decoder.fail("it has no such floating-point type");
 }
@@ -394,6 +400,8 @@ static void decodeFma(Decoder &decoder, Inst &inst) {
   else if (type == Type::F64)
     inst.run = isModified(inst) ? modifiedTernary<Fma, double>
                                 : ternary<Fma, double, double>;
+  else if (type == Type::F32x2)
+    inst.run = modifiedTernary<Fma, float, 2>;
   else
     decoder.fail("it has no such floating-point type");
 }

@@ -15,13 +15,13 @@ using namespace fake_cuda::ptx;
 
 Type fake_cuda::ptx::typeOf(std::string_view word) {
   static const std::map<std::string_view, Type> types = {
-      {"pred", Type::Pred},     {"b8", Type::B8},   {"b16", Type::B16},
-      {"b32", Type::B32},       {"b64", Type::B64}, {"b128", Type::B128},
-      {"u8", Type::U8},         {"u16", Type::U16}, {"u32", Type::U32},
-      {"u64", Type::U64},       {"s8", Type::S8},   {"s16", Type::S16},
-      {"s32", Type::S32},       {"s64", Type::S64}, {"f16", Type::F16},
-      {"f16x2", Type::F16x2},   {"f32", Type::F32}, {"bf16", Type::BF16},
-      {"bf16x2", Type::BF16x2}, {"f64", Type::F64},
+      {"pred", Type::Pred},     {"b8", Type::B8},       {"b16", Type::B16},
+      {"b32", Type::B32},       {"b64", Type::B64},     {"b128", Type::B128},
+      {"u8", Type::U8},         {"u16", Type::U16},     {"u32", Type::U32},
+      {"u64", Type::U64},       {"s8", Type::S8},       {"s16", Type::S16},
+      {"s32", Type::S32},       {"s64", Type::S64},     {"f16", Type::F16},
+      {"f16x2", Type::F16x2},   {"f32", Type::F32},     {"bf16", Type::BF16},
+      {"bf16x2", Type::BF16x2}, {"f32x2", Type::F32x2}, {"f64", Type::F64},
   };
   auto found = types.find(word);
   return found == types.end() ? Type::None : found->second;
@@ -45,6 +45,7 @@ unsigned fake_cuda::ptx::bytesOf(Type type) {
   case Type::U64:
   case Type::S64:
   case Type::F64:
+  case Type::F32x2:
     return 8;
   case Type::B128:
     return 16;

@@ -358,6 +358,11 @@ TEST(PtxInstruction, SixteenBits) {
       {"abs.f16x2 %x, %a;", {"b32", "b32"}, {0xBC00C000}, 0x3C004000},
       {"ex2.approx.ftz.bf16 %x, %a;", {"b16", "b16"}, {0x4000}, 0x4080},
       {"tanh.approx.f16 %x, %a;", {"b16", "b16"}, {0}, 0},
+      {"setp.lt.bf16x2 %p|%q, %a, %b; selp.b32 %x, 1, 0, %p; @%q add.u32 %x, "
+       "%x, 2;",
+       {"b32", "b32", "b32"},
+       {0x3F804000, 0x40003F80}, // lower 2 < 1, upper 1 < 2
+       2},
       {"setp.lt.f16 %p, %a, %b; selp.b16 %x, 1, 0, %p;",
        {"b16", "b16", "b16"},
        {0x3C00, 0x4000},
@@ -367,6 +372,26 @@ TEST(PtxInstruction, SixteenBits) {
        {0x7FFF, 0x4000},
        1},
   });
+}
+
+// Pairs of f32, which devices have from sm_100 on.
+TEST(PtxInstruction, PairsOfFloats) {
+  std::string text = kernel(R"(
+    mov.f32 %f, 0f40000000;
+    mov.f32 %g, 0f40400000;
+    mov.b64 %l, {%f, %g};
+    mul.rn.f32x2 %m, %l, %l;
+    add.rn.f32x2 %m, %m, %l;
+    fma.rn.f32x2 %m, %m, %l, %l;
+    st.global.b64 [%out], %m;
+  )");
+  text.replace(text.find("sm_90"), 5, "sm_100");
+  std::string error;
+  auto module = fake_cuda::Module::parse(text, 0, 100, error);
+  ASSERT_TRUE(module) << error;
+  Array<float> out(2);
+  EXPECT_EQ(launch(*module, "test", {}, out.address()), "");
+  EXPECT_EQ(out.values(), (std::vector<float>{14, 39}));
 }
 
 TEST(PtxInstruction, Comparisons) {
