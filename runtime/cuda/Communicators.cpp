@@ -28,8 +28,12 @@ void Cancel::check() const {
     throw Aborted();
 }
 
-void cuda::pauseBetweenPolls() {
-  std::this_thread::sleep_for(std::chrono::microseconds(20));
+void PollPause::operator()() {
+  constexpr uint32_t shortly = 2000;
+  auto time = looks < shortly ? std::chrono::microseconds(20)
+                              : std::chrono::microseconds(500);
+  looks += looks < shortly;
+  std::this_thread::sleep_for(time);
 }
 
 bool Communicators::needed(const Program &program) {
@@ -142,6 +146,7 @@ void Communicators::registerArenas(ncclComm_t communicator,
 void Communicators::settle(ncclComm_t communicator, const char *what) const {
   using Clock = std::chrono::steady_clock;
   Clock::time_point begin = Clock::now();
+  PollPause pause;
   while (true) {
     ncclResult_t state = ncclSuccess;
     checkNccl(ncclCommGetAsyncError(communicator, &state),
@@ -154,7 +159,7 @@ void Communicators::settle(ncclComm_t communicator, const char *what) const {
     if (waited.count() > timeoutSeconds)
       fail(ZRT_ERROR_EXECUTION, what, ": the other ranks have not come within ",
            timeoutSeconds, " s");
-    pauseBetweenPolls();
+    pause();
   }
 }
 

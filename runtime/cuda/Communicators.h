@@ -43,8 +43,14 @@ private:
   std::atomic<bool> flag{false};
 };
 
-/// Sleeps shortly, as what polls does between two looks.
-void pauseBetweenPolls();
+/// Sleeps between two looks of what polls: shortly at first.
+class PollPause {
+public:
+  void operator()();
+
+private:
+  uint32_t looks = 0;
+};
 
 class Communicators {
 public:

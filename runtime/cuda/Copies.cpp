@@ -121,7 +121,7 @@ static std::optional<CUDA_MEMCPY2D> asRows(const Tensor &from,
 CopyMaker::CopyMaker(const Program &program, uint32_t rank, RankMemory &memory,
                      const DeviceKernels &kernels, HostFailure &failure)
     : program(program), rank(rank), memory(memory), kernels(kernels),
-      failure(failure), zero(256, "the runtime's constants") {}
+      failure(failure), zero(256, "memory of the runtime's constants") {}
 
 Tensor CopyMaker::tensor(const Operand &operand) const {
   return {memory.address(operand.buffer), operand.view,

@@ -25,7 +25,7 @@ static const char kernelsPtx[] =
     ;
 
 Module::Module(std::string_view ptx, const std::string &what) {
-  if (ptx.empty())
+  if (ptx.empty()) // of a program without kernels
     return;
   std::string text(ptx); // the driver wants a zero at its end
   char log[4096] = {};
@@ -49,9 +49,6 @@ Module::~Module() {
 
 CUfunction Module::find(const std::string &name) const {
   CUfunction function = nullptr;
-  if (!module)
-    fail(ZRT_ERROR_FORMAT, "kernel ", name,
-         " is missing: the program has no code for the device");
   checkCuda(cuModuleGetFunction(&function, module, name.c_str()),
             "kernel " + name);
   return function;
@@ -95,15 +92,51 @@ PreparedCopy DeviceKernels::prepareCopy(const Tensor &from,
   return copy;
 }
 
-void cuda::launchCopy(const PreparedCopy &copy, CUstream stream) {
+PreparedFunction DeviceKernels::prepareFunction(const std::string &name,
+                                                fb::DType type,
+                                                CUdeviceptr from,
+                                                CUdeviceptr to,
+                                                int64_t count) const {
+  PreparedFunction prepared = {};
+  prepared.function = module.find("zrt_" + name + "_" + dtypeName(type));
+  prepared.from = from;
+  prepared.to = to;
+  prepared.count = count;
+  return prepared;
+}
+
+PreparedFunction
+DeviceKernels::prepareSums(fb::DType fromType, fb::DType toType,
+                           const PreparedFunction &sums) const {
+  PreparedFunction prepared = sums;
+  prepared.function = module.find(
+      std::string("zrt_sum_") + dtypeName(fromType) + "_" + dtypeName(toType));
+  return prepared;
+}
+
+/// A thread for each element, up to a number that fills any device.
+static void launch(CUfunction function, int64_t elements, void **arguments,
+                   CUstream stream, const char *what) {
   constexpr int64_t threads = 256, mostBlocks = 4096;
-  if (copy.shape.elements == 0)
+  if (elements == 0)
     return;
-  int64_t blocks =
-      std::min(mostBlocks, (copy.shape.elements + threads - 1) / threads);
+  int64_t blocks = std::min(mostBlocks, (elements + threads - 1) / threads);
+  checkCuda(cuLaunchKernel(function, unsigned(blocks), 1, 1, threads, 1, 1, 0,
+                           stream, arguments, nullptr),
+            what);
+}
+
+void cuda::launchCopy(const PreparedCopy &copy, CUstream stream) {
   PreparedCopy values = copy; // the driver takes pointers to what is no const
   void *arguments[] = {&values.from, &values.to, &values.shape};
-  checkCuda(cuLaunchKernel(copy.function, unsigned(blocks), 1, 1, threads, 1, 1,
-                           0, stream, arguments, nullptr),
-            "cuLaunchKernel of a copy");
+  launch(copy.function, copy.shape.elements, arguments, stream,
+         "cuLaunchKernel of a copy");
+}
+
+void cuda::launchFunction(const PreparedFunction &function, CUstream stream) {
+  PreparedFunction values = function;
+  void *arguments[] = {&values.from,   &values.to,    &values.count,
+                       &values.stride, &values.terms, &values.termStride};
+  launch(function.function, function.count, arguments, stream,
+         "cuLaunchKernel of an epilogue");
 }

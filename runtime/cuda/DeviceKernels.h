@@ -55,6 +55,14 @@ struct PreparedCopy {
   CopyShape shape;
 };
 
+/// An elementwise function or sums, whose arguments are known.
+struct PreparedFunction {
+  CUfunction function;
+  CUdeviceptr from, to;
+  int64_t count;                                 ///< of results
+  int64_t stride = 0, terms = 0, termStride = 0; // of sums
+};
+
 class DeviceKernels {
 public:
   DeviceKernels();
@@ -64,6 +72,13 @@ public:
   /// differ only from f32 to bf16 or f16 and back, rounding to nearest even.
   /// Throws Error where there is no kernel for the types.
   PreparedCopy prepareCopy(const Tensor &from, const Tensor &to) const;
+  /// "gelu" and "relu" of `from`, or "gelu_grad", by which `to` is multiplied.
+  PreparedFunction prepareFunction(const std::string &name, fb::DType type,
+                                   CUdeviceptr from, CUdeviceptr to,
+                                   int64_t count) const;
+  /// to[i] = sum over j < terms of from[i * stride + j * termStride].
+  PreparedFunction prepareSums(fb::DType fromType, fb::DType toType,
+                               const PreparedFunction &sums) const;
 
 private:
   Module module;
@@ -71,6 +86,7 @@ private:
 
 /// Enqueues it. Throws Error.
 void launchCopy(const PreparedCopy &copy, CUstream stream);
+void launchFunction(const PreparedFunction &function, CUstream stream);
 
 } // namespace zrt::cuda
 

@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Copies between strided views, which may convert between f32 and bf16 or f16.
+// Copies between strided views, which may convert between f32 and bf16 or f16,
+// and what is done to matrix products where cuBLASLt does not do it itself.
 // They become PTX when the project is built.
 //
 //===----------------------------------------------------------------------===//
@@ -70,3 +71,72 @@ COPY(zrt_copy_bf16_f32, __nv_bfloat16, float)
 COPY(zrt_copy_f16_f32, __half, float)
 COPY(zrt_copy_f32_bf16, float, __nv_bfloat16)
 COPY(zrt_copy_f32_f16, float, __half)
+
+/// f on each element.
+template <typename T, typename Function>
+__device__ void forEach(int64_t count, Function f) {
+  int64_t step = int64_t(gridDim.x) * blockDim.x;
+  int64_t first = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  for (int64_t element = first; element < count; element += step)
+    f(element);
+}
+
+template <typename T>
+__device__ float load(const T &from) {
+  float value;
+  store(from, value);
+  return value;
+}
+
+// GELU by tanh, as cuBLASLt has it.
+constexpr float geluScale = 0.7978845608028654f, geluCube = 0.044715f;
+
+__device__ float gelu(float x) {
+  return 0.5f * x * (1 + tanhf(geluScale * (x + geluCube * x * x * x)));
+}
+
+__device__ float geluGradient(float x) {
+  float tanh = tanhf(geluScale * (x + geluCube * x * x * x));
+  float inner = geluScale * (1 + 3 * geluCube * x * x);
+  return 0.5f * (1 + tanh) + 0.5f * x * (1 - tanh * tanh) * inner;
+}
+
+#define POINTWISE(SUFFIX, T)                                                   \
+  extern "C" __global__ void zrt_gelu_##SUFFIX(const T *from, T *to,           \
+                                               int64_t count) {                \
+    forEach<T>(count, [=](int64_t i) { store(gelu(load(from[i])), to[i]); });  \
+  }                                                                            \
+  extern "C" __global__ void zrt_relu_##SUFFIX(const T *from, T *to,           \
+                                               int64_t count) {                \
+    forEach<T>(count,                                                          \
+               [=](int64_t i) { store(fmaxf(load(from[i]), 0.0f), to[i]); });  \
+  }                                                                            \
+  extern "C" __global__ void zrt_gelu_grad_##SUFFIX(const T *from, T *to,      \
+                                                    int64_t count) {           \
+    forEach<T>(count, [=](int64_t i) {                                         \
+      store(load(to[i]) * geluGradient(load(from[i])), to[i]);                 \
+    });                                                                        \
+  }
+
+POINTWISE(f32, float)
+POINTWISE(bf16, __nv_bfloat16)
+POINTWISE(f16, __half)
+
+/// to[i] = sum over j < terms of from[i * stride + j * termStride].
+#define SUMS(NAME, FROM, TO)                                                   \
+  extern "C" __global__ void NAME(const FROM *from, TO *to, int64_t count,     \
+                                  int64_t stride, int64_t terms,               \
+                                  int64_t termStride) {                        \
+    forEach<TO>(count, [=](int64_t i) {                                        \
+      float sum = 0;                                                           \
+      for (int64_t j = 0; j < terms; ++j)                                      \
+        sum += load(from[i * stride + j * termStride]);                        \
+      store(sum, to[i]);                                                       \
+    });                                                                        \
+  }
+
+SUMS(zrt_sum_f32_f32, float, float)
+SUMS(zrt_sum_bf16_bf16, __nv_bfloat16, __nv_bfloat16)
+SUMS(zrt_sum_f16_f16, __half, __half)
+SUMS(zrt_sum_bf16_f32, __nv_bfloat16, float)
+SUMS(zrt_sum_f16_f32, __half, float)

@@ -16,6 +16,9 @@
 // Sums are in f32 (f64 of f64) and are rounded once. f32 is multiplied as f32,
 // unless the attribute "tf32" asks for less.
 //
+// Attributes may ask for more (see Epilogue). What the library has no algorithm
+// for is done by kernels of ours behind the product.
+//
 //===----------------------------------------------------------------------===//
 
 #include "runtime/cuda/MatmulPlan.h"
@@ -70,6 +73,25 @@ struct Matrices {
   }
 };
 
+/// What is done beside the product, by attributes of the command. `pre` is what
+/// a function is of, `dbias` the gradient of a bias; both have the result's
+/// type and stand in front of it.
+struct Epilogue {
+  bool gelu = false, relu = false; ///< of the product and the bias
+  bool aux = false;                ///< of gelu: `pre` is written as well
+  bool geluGrad = false;           ///< product * gelu'(pre)
+  bool biasGrad = false;  ///< of geluGrad: sums of the result's columns
+  bool biasGradA = false; ///< sums of the rows of a
+  bool biasGradB = false; ///< sums of the columns of b
+
+  explicit Epilogue(const Command &command);
+  bool any() const { return gelu || relu || geluGrad || sums(); }
+  bool sums() const { return biasGrad || biasGradA || biasGradB; }
+  bool usesPre() const { return aux || geluGrad; }
+  size_t operands() const { return size_t(usesPre()) + size_t(sums()); }
+  cublasLtEpilogue_t forLibrary(bool bias) const;
+};
+
 class MatmulBuilder {
 public:
   explicit MatmulBuilder(const CallSite &site);
@@ -88,14 +110,20 @@ private:
   bool takesBiasRow() const;
   void addBias();
   void addProducts();
+  void addProducts(size_t product);
+  void addParts(Product product);
+  void addSums(const Matrices &from, size_t alongFromLast);
   Product describe() const;
   MatrixShape shapeOf(const Matrices &matrices, bool swapped) const;
   uint64_t alignmentOf(const Matrices &matrices) const;
 
   const CallSite &site;
   std::unique_ptr<MatmulCall> call = std::make_unique<MatmulCall>();
+  const Epilogue epilogue;
   Matrices a, b, out;
+  Matrices given[2]; // a and b before they are packed
   std::optional<Matrices> bias;
+  CUdeviceptr pre = 0, dbias = 0;  // of the epilogue
   std::optional<Matrices> biasRow; // for the library
   fb::DType type = fb::DType_F32;  // of a and b
   bool addToOut = false;
@@ -109,10 +137,43 @@ static std::string shapeText(const View &view) {
   return text;
 }
 
-MatmulBuilder::MatmulBuilder(const CallSite &site) : site(site) {
-  size_t count = site.operands.size();
-  if (count != 3 && count != 4)
-    fail(ZRT_ERROR_FORMAT, "a matmul has 3 or 4 operands, not ", count);
+Epilogue::Epilogue(const Command &command) {
+  auto has = [&](const char *name) {
+    std::vector<int64_t> values = command.ints(name);
+    return !values.empty() && values[0] != 0;
+  };
+  gelu = has("gelu");
+  relu = has("relu");
+  aux = has("aux");
+  geluGrad = has("gelu_grad");
+  biasGrad = has("bias_grad");
+  biasGradA = has("bias_grad_a");
+  biasGradB = has("bias_grad_b");
+}
+
+cublasLtEpilogue_t Epilogue::forLibrary(bool bias) const {
+  if (geluGrad)
+    return biasGrad ? CUBLASLT_EPILOGUE_DGELU_BGRAD : CUBLASLT_EPILOGUE_DGELU;
+  // The library multiplies b by a: see MatmulBuilder::shapeOf.
+  if (biasGradA)
+    return CUBLASLT_EPILOGUE_BGRADB;
+  if (biasGradB)
+    return CUBLASLT_EPILOGUE_BGRADA;
+  if (relu)
+    return bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+  if (gelu && aux)
+    return bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+  if (gelu)
+    return bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+  return bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+MatmulBuilder::MatmulBuilder(const CallSite &site)
+    : site(site), epilogue(site.command) {
+  size_t count = site.operands.size(), extra = epilogue.operands();
+  if (count != 3 + extra && count != 4 + extra)
+    fail(ZRT_ERROR_FORMAT, "a matmul has ", 3 + extra, " or ", 4 + extra,
+         " operands, not ", count);
   auto matrices = [&](size_t index) {
     const CallOperand &operand = site.operands[index];
     return Matrices{operand.view, operand.type, Place{false, operand.address}};
@@ -120,8 +181,12 @@ MatmulBuilder::MatmulBuilder(const CallSite &site) : site(site) {
   a = matrices(0);
   b = matrices(1);
   out = matrices(count - 1);
-  if (count == 4)
+  if (count == 4 + extra)
     bias = matrices(2);
+  if (epilogue.usesPre())
+    pre = site.operands[count - 1 - extra].address;
+  if (epilogue.sums())
+    dbias = site.operands[count - 2].address;
   checkShapes();
   chooseTypes();
 }
@@ -268,8 +333,9 @@ void MatmulBuilder::addBias() {
     if (spread.sizes[dim] == 1)
       spread.strides[dim] = 0;
   spread.sizes = out.view.sizes;
+  Place place = epilogue.aux ? Place{false, pre} : out.place;
   call->addCopy(site.libraries.kernels(), spread, bias->type, bias->place,
-                out.view, out.type, out.place);
+                out.view, out.type, place);
 }
 
 /// Row-major matrices are the transposed column-major ones that the library
@@ -309,17 +375,79 @@ Product MatmulBuilder::describe() const {
   product.b = shapeOf(a, bSwapped);
   product.d = shapeOf(out, false);
   product.addToD = addToOut;
-  product.tf32 =
-      !site.command.ints("tf32").empty() && site.command.ints("tf32")[0] != 0;
-  product.bias = biasRow.has_value();
+  std::vector<int64_t> tf32 = site.command.ints("tf32");
+  product.tf32 = !tf32.empty() && tf32[0] != 0;
+  product.bias = biasRow ? biasRow->place.value : dbias;
+  product.auxiliary = pre;
+  product.epilogue = epilogue.forLibrary(biasRow.has_value());
   return product;
 }
 
-/// One product for each place in the stack dimensions but the innermost.
+/// Sums of the rows (0) or columns (1) of a matrix, to `dbias`.
+void MatmulBuilder::addSums(const Matrices &from, size_t alongFromLast) {
+  size_t other = 1 - alongFromLast;
+  PreparedFunction sums = {};
+  sums.from = from.place.value;
+  sums.to = dbias;
+  sums.count = from.size(other);
+  sums.stride = from.stride(other);
+  sums.terms = from.size(alongFromLast);
+  sums.termStride = from.stride(alongFromLast);
+  call->addFunction(
+      site.libraries.kernels().prepareSums(from.type, out.type, sums));
+}
+
+/// The product with its bias, and the rest of the epilogue behind it.
+void MatmulBuilder::addParts(Product product) {
+  const DeviceKernels &kernels = site.libraries.kernels();
+  Matrices result = out;
+  if (epilogue.aux)
+    out.place = {false, pre};
+  product.d = shapeOf(out, false);
+  product.epilogue =
+      biasRow ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+  product.bias = biasRow ? biasRow->place.value : 0;
+  product.auxiliary = 0;
+  std::optional<size_t> plain =
+      call->addProduct(site.libraries, product, mostWorkspace);
+  if (!plain)
+    fail(ZRT_ERROR_EXECUTION, "cuBLASLt has no algorithm for ",
+         shapeText(a.view), " ", dtypeName(a.type), " times ",
+         shapeText(b.view), " to ", dtypeName(out.type));
+  addProducts(*plain);
+  auto apply = [&](const char *name, CUdeviceptr from) {
+    call->addFunction(
+        kernels.prepareFunction(name, out.type, from, result.place.value,
+                                int64_t(*elementCount(out.view.sizes))));
+  };
+  if (epilogue.gelu || epilogue.relu)
+    apply(epilogue.gelu ? "gelu" : "relu", out.place.value);
+  if (epilogue.geluGrad)
+    apply("gelu_grad", pre);
+  if (epilogue.biasGrad)
+    addSums(result, 1);
+  if (epilogue.biasGradA)
+    addSums(given[0], 0);
+  if (epilogue.biasGradB)
+    addSums(given[1], 1);
+}
+
 void MatmulBuilder::addProducts() {
+  Product product = describe();
+  std::optional<size_t> whole;
+  // The library's functions come behind all sums: none is in the output before.
+  if (!addToOut || !epilogue.any())
+    whole = call->addProduct(site.libraries, product, mostWorkspace);
+  if (whole)
+    addProducts(*whole);
+  else
+    addParts(product);
+}
+
+/// One product for each place in the stack dimensions but the innermost.
+void MatmulBuilder::addProducts(size_t product) {
   size_t loops = out.rank() > 3 ? out.rank() - 3 : 0;
   std::vector<int64_t> position(loops, 0);
-  size_t product = call->addProduct(site.libraries, describe(), mostWorkspace);
   while (true) {
     auto at = [&](const Matrices &matrices) {
       Place place = matrices.place;
@@ -329,8 +457,7 @@ void MatmulBuilder::addProducts() {
                          elementBytes(matrices.type);
       return place;
     };
-    call->addRun(product, at(b), at(a), at(out),
-                 biasRow ? biasRow->place : Place{});
+    call->addRun(product, at(b), at(a), at(out));
     size_t dim = loops;
     while (dim > 0 && ++position[dim - 1] == out.view.sizes[dim - 1])
       position[--dim] = 0;
@@ -339,12 +466,25 @@ void MatmulBuilder::addProducts() {
   }
 }
 
+/// What the library and our kernels for epilogues rely on.
+static void checkEpilogue(const Matrices &a, const Matrices &b,
+                          const Matrices &out) {
+  if (out.rank() != 2 || !isContiguous(out.view) || a.type != b.type ||
+      out.type == fb::DType_F64)
+    fail(ZRT_ERROR_FORMAT, "a matmul with an epilogue takes two matrices of "
+                           "one type to a contiguous one of f32, bf16 or f16");
+}
+
 std::unique_ptr<LibraryCall> MatmulBuilder::build() {
   if (*elementCount(out.view.sizes) == 0)
     return std::move(call);
   if (a.size(0) == 0)
     fail(ZRT_ERROR_FORMAT, "a matmul over 0 elements");
+  if (epilogue.any())
+    checkEpilogue(a, b, out);
   simplify();
+  given[0] = a;
+  given[1] = b;
   a = taken(a);
   b = taken(b);
   Matrices target = out;

@@ -56,10 +56,15 @@ static BlasObject<cublasLtMatmulDesc_t> makeDesc(const Product &product) {
   };
   set(made, CUBLASLT_MATMUL_DESC_TRANSA, operation(product.transposeA));
   set(made, CUBLASLT_MATMUL_DESC_TRANSB, operation(product.transposeB));
+  set(made, CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t(product.epilogue));
   if (product.bias) {
-    set(made, CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t(CUBLASLT_EPILOGUE_BIAS));
+    set(made, CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
     set(made, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
         int32_t(typeOf(product.d.type)));
+  }
+  if (product.auxiliary) {
+    set(made, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, product.auxiliary);
+    set(made, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, product.d.leading);
   }
   return desc;
 }
@@ -113,18 +118,16 @@ static std::string keyOf(const Product &product) {
     key << ' ' << int(shape->type) << ' ' << shape->rows << ' '
         << shape->columns << ' ' << shape->leading << ' ' << shape->batches
         << ' ' << shape->batchStride << ' ' << shape->alignment;
+  auto aligned = [](CUdeviceptr address) { return address % 256; };
   key << ' ' << product.transposeA << product.transposeB << product.addToD
-      << product.bias << product.tf32;
+      << product.tf32 << ' ' << product.epilogue << ' ' << aligned(product.bias)
+      << ' ' << aligned(product.auxiliary);
   return key.str();
-}
-
-static std::string shapeText(const MatrixShape &shape) {
-  return std::to_string(shape.rows) + "x" + std::to_string(shape.columns) +
-         " " + dtypeName(shape.type);
 }
 
 using Choice = cublasLtMatmulHeuristicResult_t;
 
+/// Its state says whether there is an algorithm.
 static Choice choose(cublasLtHandle_t handle, const Product &product,
                      cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
                      cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t d,
@@ -135,17 +138,17 @@ static Choice choose(cublasLtHandle_t handle, const Product &product,
   int found = 0;
   cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
       handle, desc, a, b, d, d, preference.get(), 1, &choice, &found);
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED || (!status && !found))
-    fail(ZRT_ERROR_EXECUTION, "cuBLASLt has no algorithm for a product of ",
-         shapeText(product.a), " and ", shapeText(product.b), " to ",
-         shapeText(product.d));
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED || (!status && !found)) {
+    choice.state = CUBLAS_STATUS_NOT_SUPPORTED;
+    return choice;
+  }
   checkBlas(status, "cublasLtMatmulAlgoGetHeuristic");
-  checkBlas(choice.state, "cublasLtMatmulAlgoGetHeuristic");
   return choice;
 }
 
-size_t MatmulCall::addProduct(Libraries &libraries, const Product &product,
-                              uint64_t mostWorkspace) {
+std::optional<size_t> MatmulCall::addProduct(Libraries &libraries,
+                                             const Product &product,
+                                             uint64_t mostWorkspace) {
   handle = libraries.blas();
   PreparedProduct made = {makeDesc(product),
                           makeLayout(product.a),
@@ -154,7 +157,6 @@ size_t MatmulCall::addProduct(Libraries &libraries, const Product &product,
                           {},
                           0,
                           product.addToD,
-                          product.bias,
                           product.d.type == fb::DType_F64};
   std::shared_ptr<void> &known = libraries.cache[keyOf(product)];
   if (!known)
@@ -162,6 +164,8 @@ size_t MatmulCall::addProduct(Libraries &libraries, const Product &product,
                                             made.a.get(), made.b.get(),
                                             made.d.get(), mostWorkspace));
   const auto &choice = *static_cast<const Choice *>(known.get());
+  if (choice.state != CUBLAS_STATUS_SUCCESS)
+    return std::nullopt;
   made.algorithm = choice.algo;
   made.workspaceBytes = choice.workspaceSize;
   productBytes = std::max<uint64_t>(productBytes, choice.workspaceSize);
@@ -169,23 +173,37 @@ size_t MatmulCall::addProduct(Libraries &libraries, const Product &product,
   return products.size() - 1;
 }
 
-void MatmulCall::addRun(size_t product, Place a, Place b, Place d, Place bias) {
-  steps.push_back({false, {}, product, a, b, d, bias});
+void MatmulCall::addRun(size_t product, Place a, Place b, Place d) {
+  Step step;
+  step.kind = Step::Multiply;
+  step.product = product;
+  step.a = a;
+  step.b = b;
+  step.d = d;
+  steps.push_back(step);
+}
+
+void MatmulCall::addFunction(const PreparedFunction &function) {
+  Step step;
+  step.kind = Step::Apply;
+  step.function = function;
+  steps.push_back(step);
 }
 
 void MatmulCall::addCopy(const DeviceKernels &kernels, const View &from,
                          fb::DType fromType, Place fromPlace, const View &to,
                          fb::DType toType, Place toPlace) {
-  PreparedCopy copy = kernels.prepareCopy({0, from, fromType}, {0, to, toType});
-  steps.push_back({true, copy, 0, fromPlace, {}, toPlace, {}});
+  Step step;
+  step.kind = Step::Copy;
+  step.copy = kernels.prepareCopy({0, from, fromType}, {0, to, toType});
+  step.a = fromPlace;
+  step.d = toPlace;
+  steps.push_back(step);
 }
 
 void MatmulCall::multiply(const Step &step, CUstream stream,
                           CUdeviceptr workspace) {
   PreparedProduct &product = products[step.product];
-  if (product.bias) // read when the product is enqueued
-    set(product.desc.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-        reinterpret_cast<const void *>(step.bias.at(workspace)));
   float one = 1, beta = product.addToD ? 1 : 0;
   double oneDouble = 1, betaDouble = beta;
   const void *alpha = &one, *add = &beta;
@@ -208,13 +226,15 @@ void MatmulCall::multiply(const Step &step, CUstream stream,
 
 void MatmulCall::run(CUstream stream, CUdeviceptr workspace) {
   for (const Step &step : steps) {
-    if (!step.isCopy) {
+    if (step.kind == Step::Multiply) {
       multiply(step, stream, workspace);
-      continue;
+    } else if (step.kind == Step::Apply) {
+      launchFunction(step.function, stream);
+    } else {
+      PreparedCopy copy = step.copy;
+      copy.from += step.a.at(workspace);
+      copy.to += step.d.at(workspace);
+      launchCopy(copy, stream);
     }
-    PreparedCopy copy = step.copy;
-    copy.from += step.a.at(workspace);
-    copy.to += step.d.at(workspace);
-    launchCopy(copy, stream);
   }
 }

@@ -19,6 +19,7 @@
 
 #include <cublasLt.h>
 
+#include <optional>
 #include <type_traits>
 
 namespace zrt::cuda {
@@ -41,11 +42,14 @@ struct MatrixShape {
   uint64_t alignment = 256; ///< of every matrix of the stack, in bytes
 };
 
-/// D = A * B, perhaps plus what D holds, plus a bias for each row.
+/// D = A * B, perhaps plus what D holds, and what the library does besides.
 struct Product {
   MatrixShape a, b, d;
   bool transposeA = false, transposeB = false;
-  bool addToD = false, bias = false, tf32 = false;
+  bool addToD = false, tf32 = false;
+  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  CUdeviceptr bias = 0;      ///< a bias, or its gradient
+  CUdeviceptr auxiliary = 0; ///< what a function was of; as D
 };
 
 /// Frees an object of cuBLASLt.
@@ -74,10 +78,12 @@ public:
   void addCopy(const DeviceKernels &kernels, const View &from,
                fb::DType fromType, Place fromPlace, const View &to,
                fb::DType toType, Place toPlace);
-  /// Chooses the algorithm for a product; its number for addRun.
-  size_t addProduct(Libraries &libraries, const Product &product,
-                    uint64_t mostWorkspace);
-  void addRun(size_t product, Place a, Place b, Place d, Place bias);
+  void addFunction(const PreparedFunction &function);
+  /// Chooses the algorithm for a product; its number for addRun. Nothing where
+  /// the library has none. Throws Error.
+  std::optional<size_t> addProduct(Libraries &libraries, const Product &product,
+                                   uint64_t mostWorkspace);
+  void addRun(size_t product, Place a, Place b, Place d);
 
 private:
   struct PreparedProduct {
@@ -85,13 +91,14 @@ private:
     BlasObject<cublasLtMatrixLayout_t> a, b, d;
     cublasLtMatmulAlgo_t algorithm;
     uint64_t workspaceBytes;
-    bool addToD, bias, isDouble;
+    bool addToD, isDouble;
   };
   struct Step {
-    bool isCopy;
-    PreparedCopy copy; // its addresses come from the places
+    enum Kind { Copy, Multiply, Apply } kind = Copy;
+    PreparedCopy copy = {}; // its addresses come from the places
+    PreparedFunction function = {};
     size_t product = 0;
-    Place a, b, d, bias; // of a copy: from a to d
+    Place a, b, d; // of a copy: from a to d
   };
   void multiply(const Step &step, CUstream stream, CUdeviceptr workspace);
 

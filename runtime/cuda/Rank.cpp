@@ -82,6 +82,7 @@ void Rank::runTimed(Part part) {
   auto limit = [&](const Command &command) {
     return limitOf(command.plannedSeconds);
   };
+  PollPause pause;
   while (!streamTimes->advance()) {
     checkOthers();
     if (std::optional<size_t> late = streamTimes->overdue(limit))
@@ -90,7 +91,7 @@ void Rank::runTimed(Part part) {
           "has not ended after " +
               std::to_string(int64_t(limit(program.commands[*late]))) +
               " s: another rank hangs, or is much slower than planned");
-    pauseBetweenPolls();
+    pause();
   }
 }
 
@@ -112,6 +113,7 @@ void Rank::runGraph(Part part) {
   graph.launch(streams[0].stream);
   double limit = limitOf(program.plannedSeconds);
   Clock::time_point begin = Clock::now();
+  PollPause pause;
   while (!graph.isDone()) {
     checkOthers();
     std::chrono::duration<double> since = Clock::now() - begin;
@@ -121,7 +123,7 @@ void Rank::runGraph(Part part) {
                              std::to_string(int64_t(limit)) +
                              " s: another rank hangs, or is much slower than "
                              "planned");
-    pauseBetweenPolls();
+    pause();
   }
 }
 
@@ -180,9 +182,10 @@ void Rank::broadcast(CUdeviceptr data, uint64_t bytes, uint32_t root) {
   checkCuda(cuStreamSynchronize(nullptr), "cuStreamSynchronize");
   communicators->broadcast(data, bytes, root, stream);
   CUresult status = CUDA_ERROR_NOT_READY;
+  PollPause pause;
   while ((status = cuStreamQuery(stream)) == CUDA_ERROR_NOT_READY) {
     checkOthers();
-    pauseBetweenPolls();
+    pause();
   }
   checkCuda(status, "cuStreamQuery");
 }

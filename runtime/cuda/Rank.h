@@ -95,7 +95,6 @@ private:
     DeviceBlock workspace;         // of calls
   };
   void makeStreams();
-  const DeviceKernel &kernelOf(const Command &command) const;
   void takeScratch();
   void takeWorkspaces();
   std::unique_ptr<Work> makeWork(size_t index, const KernelLibrary &host);

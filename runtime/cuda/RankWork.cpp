@@ -88,20 +88,13 @@ CUdeviceptr Rank::address(const Operand &operand) const {
              elementBytes(program.buffers[operand.buffer].dtype);
 }
 
-const DeviceKernel &Rank::kernelOf(const Command &command) const {
-  auto found = kernels.find(command.callee);
-  if (found == kernels.end())
-    fail(ZRT_ERROR_FORMAT, "the program has no device kernel ", command.callee);
-  return *found->second;
-}
-
 /// Memory for what kernels leave to their later launches: each stream's most.
 void Rank::takeScratch() {
   std::vector<uint64_t> most(streams.size(), 0);
   for (const Command &command : program.commands)
     if (command.op == fb::Op_Launch && !command.host)
       most[command.stream] =
-          std::max(most[command.stream], kernelOf(command).scratchBytes);
+          std::max(most[command.stream], kernels.at(command.callee)->scratchBytes);
   for (size_t index = 0; index < streams.size(); ++index) {
     streams[index].scratch = DeviceBlock(
         most[index], "scratch memory of rank " + std::to_string(rank));
@@ -118,7 +111,7 @@ void Rank::takeWorkspaces() {
 }
 
 std::unique_ptr<Work> Rank::makeLaunch(const Command &command) {
-  const DeviceKernel &kernel = kernelOf(command);
+  const DeviceKernel &kernel = *kernels.at(command.callee);
   std::vector<KernelWork::Launch> launches;
   for (const DeviceLaunch &from : kernel.launches) {
     KernelWork::Launch launch{from.entry, module->find(from.entry), {},

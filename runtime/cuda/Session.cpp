@@ -96,6 +96,7 @@ Session::Session(std::shared_ptr<const Program> loaded,
   } catch (...) {
     if (group)
       group->processes->onPeerFailure(nullptr);
+    cancel.set(); // communicators end without waiting for each other
     throw;
   }
 }

@@ -103,7 +103,7 @@ void StreamTimes::finish(Cursor &cursor) {
   Span &span = latest[index];
   span = {cursor.end, cursor.end, 0};
   if (beforeEvents[index])
-    span.start = timeOf(beforeEvents[index], index);
+    span.start = std::max(cursor.end, timeOf(beforeEvents[index], index));
   if (!program.commands[index].wait.empty())
     span.waited = std::max<int64_t>(0, span.start - cursor.end);
   span.end = std::max(span.start, timeOf(afterEvents[index], index));
@@ -115,6 +115,11 @@ void StreamTimes::finish(Cursor &cursor) {
 }
 
 bool StreamTimes::advance() {
+  // Another stream may be done with a command before compute begins.
+  CUresult begun = cuEventQuery(startEvent);
+  if (begun == CUDA_ERROR_NOT_READY)
+    return false;
+  checkCuda(begun, "the device failed: cuEventQuery");
   bool all = true;
   for (Cursor &cursor : cursors) {
     while (cursor.done < cursor.commands.size() &&

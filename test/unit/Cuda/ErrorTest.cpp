@@ -120,3 +120,48 @@ TEST(CudaError, HostLaunchesThatThrow) {
   EXPECT_THAT(running.session.step().message(),
               StartsWith("rank 1, command 0 (launch refuse_negative): "));
 }
+
+namespace {
+/// Takes a step of a program that communicates, with a fault in the libraries,
+/// and prints what is said.
+[[noreturn]] void failWith(const char *fault) {
+  setenv("FAKE_CUDA_FAULT", fault, 1);
+  PlanBuilder plan(2);
+  uint32_t x = plan.input("x", {4}), y = plan.buffer("y", {8});
+  plan.collective(fb::Op_AllGather, x, y, 8, 4).location = "fc1";
+  plan.output(y);
+  forCuda(plan);
+  std::string bytes = plan.bytes();
+  Program program;
+  Session session;
+  Status failed = program.loadBytes(bytes.data(), bytes.size());
+  if (!failed)
+    failed = session.create(program);
+  std::vector<float> values(4, 1);
+  if (!failed)
+    failed = session.setInput(0, ZRT_ALL_RANKS, values.data(), 16);
+  if (!failed)
+    failed = session.step();
+  std::cerr << "said: " << failed.message() << "\n";
+  _exit(3);
+}
+
+void expectFailure(const char *fault, const std::string &words) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(failWith(fault), testing::ExitedWithCode(3),
+              testing::ContainsRegex("said: rank [01]" + words));
+}
+} // namespace
+
+/// Whatever fails, one rank says it and no rank waits.
+TEST(CudaError, FaultsOfTheLibraries) {
+  expectFailure("ncclCommInitRankConfig:1", ": ncclCommInitRankConfig: ");
+  expectFailure("ncclMemAlloc:1:memory",
+                ": the device memory of rank [01] does not fit on the device");
+  expectFailure("cuStreamCreateWithPriority:1",
+                ": cuStreamCreateWithPriority: ");
+  expectFailure("cuModuleLoadDataEx:1", ": the device code cannot be loaded");
+  expectFailure("ncclAllGather:1",
+                ", command 0 .all_gather. from fc1: ncclAllGather: ");
+  expectFailure("ncclAllGather:1:async", ", command 0 .all_gather. from fc1: ");
+}
