@@ -177,6 +177,15 @@ static void locateUniform(const Request &request, Mask mask, uint64_t address,
 bool fake_cuda::ptx::locateLanes(Warp &warp, const Inst &inst, Mask mask,
                                  uint32_t bytes, char *pointers[kLanes]) {
   Request request{warp, inst, bytes};
+  unsigned first = __builtin_ctz(mask);
+  if ((mask & (mask - 1)) == 0) {
+    uint64_t address =
+        inst.flags & kNarrowBase
+            ? uint32_t(warp.lanes<uint32_t>(inst.a)[first] + inst.imm)
+            : warp.lanes<uint64_t>(inst.a)[first] + inst.imm;
+    pointers[first] = locateLane(request, first, address);
+    return false;
+  }
   uint64_t addresses[kLanes];
   if (inst.flags & kNarrowBase) {
     const uint32_t *base = warp.lanes<uint32_t>(inst.a);
@@ -187,7 +196,6 @@ bool fake_cuda::ptx::locateLanes(Warp &warp, const Inst &inst, Mask mask,
     for (unsigned lane = 0; lane < kLanes; ++lane)
       addresses[lane] = base[lane] + inst.imm;
   }
-  unsigned first = __builtin_ctz(mask);
   uint64_t begin = addresses[first];
   uint64_t notDense = mask ^ kAllLanes, notUniform = 0;
   for (unsigned lane = 0; lane < kLanes; ++lane)

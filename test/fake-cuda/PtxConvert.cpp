@@ -211,7 +211,42 @@ template <typename H>
 struct Narrow {
   H operator()(float a) { return H::round(a); }
 };
+struct Saturate {
+  float operator()(float a) { return a > 0 ? std::min(a, 1.0f) : 0.0f; }
+};
+template <Rounding rounding>
+struct ToIntegral {
+  float operator()(float a) {
+    return static_cast<float>(roundToIntegral(a, rounding));
+  }
+};
+template <Rounding rounding>
+struct ToInt32 {
+  int32_t operator()(float a) {
+    double value = a == a ? roundToIntegral(a, rounding) : 0;
+    return static_cast<int32_t>(std::clamp(value, -0x1p31, 0x1p31 - 1));
+  }
+};
 } // namespace
+
+/// From f32, with one modifier; else null.
+static Handler fastModified(const Conversion &how) {
+  if (how.from != Type::F32 || how.flushes || (how.saturates && how.toIntegral))
+    return nullptr;
+  if (how.to == Type::F32 && how.saturates)
+    return unary<Saturate, float, float>;
+  constexpr Rounding nearest = Rounding::Nearest, down = Rounding::Down;
+  constexpr Rounding zero = Rounding::Zero;
+  if (how.to == Type::F32 && how.toIntegral && how.rounding == nearest)
+    return unary<ToIntegral<nearest>, float, float>;
+  if (how.to == Type::F32 && how.toIntegral && how.rounding == down)
+    return unary<ToIntegral<down>, float, float>;
+  if (how.to == Type::S32 && how.rounding == nearest)
+    return unary<ToInt32<nearest>, int32_t, float>;
+  if (how.to == Type::S32 && how.rounding == zero)
+    return unary<ToInt32<zero>, int32_t, float>;
+  return nullptr;
+}
 
 /// A handler of its own, where registers have the size of the types; else null.
 static Handler fastHandler(Type to, Type from) {

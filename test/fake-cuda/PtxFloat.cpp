@@ -216,7 +216,7 @@ static void modifiedTernary(Warp &warp, const Inst &inst, Mask mask) {
 
 /// Vector code with the host's own fused instruction, where it has one.
 #if defined(__x86_64__)
-__attribute__((target_clones("arch=haswell", "default")))
+__attribute__((target_clones("fma", "default")))
 #endif
 static void
 fuse(float *made, const float *a, const float *b, const float *c) {
