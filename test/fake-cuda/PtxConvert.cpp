@@ -369,10 +369,11 @@ static void decodeCvt(Decoder &decoder, Inst &inst) {
     decoder.fail("a rounding to an integer, such as '.rzi', is missing");
   inst.imm = bitsAs<int64_t>(how);
   inst.run = convertLanes;
+  if (toBytes != bytesOf(how.to) || fromBytes != bytesOf(how.from))
+    return;
   bool isPlain = how.rounding == Rounding::Nearest && !how.toIntegral &&
-                 !how.flushes && !how.saturates && toBytes == bytesOf(how.to) &&
-                 fromBytes == bytesOf(how.from);
-  Handler fast = isPlain ? fastHandler(how.to, how.from) : nullptr;
+                 !how.flushes && !how.saturates;
+  Handler fast = isPlain ? fastHandler(how.to, how.from) : fastModified(how);
   if (fast)
     inst.run = fast;
 }
