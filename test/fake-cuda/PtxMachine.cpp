@@ -298,10 +298,12 @@ bool Block::releaseBarriers() {
 /// Releases the warps that wait at a barrier, if it is complete.
 bool Block::release(uint32_t barrier) {
   uint32_t living = 0, arrived = arrivals[barrier], wanted = 0, votes = 0;
+  bool anyWaits = false;
   for (Warp &warp : warps) {
     living += __builtin_popcount(warp.alive);
     if (warp.status != Warp::Waiting || warp.barrier != barrier)
       continue;
+    anyWaits = true;
     arrived += __builtin_popcount(warp.alive);
     wanted = std::max(wanted, warp.barrierThreads);
     if (warp.barrierInst->c != kNone)
@@ -309,15 +311,12 @@ bool Block::release(uint32_t barrier) {
           warp.alive & (warp.predicate(warp.barrierInst->c) ^
                         (warp.barrierInst->flags & 4 ? kAllLanes : 0)));
   }
-  bool isForAll = wanted == 0;
-  if (arrived == 0 || arrived < (isForAll ? living : wanted))
+  if (!anyWaits || arrived < (wanted ? wanted : living))
     return false;
-  bool released = false;
   for (Warp &warp : warps) {
     if (warp.status != Warp::Waiting || warp.barrier != barrier)
       continue;
     warp.status = Warp::Running;
-    released = true;
     const Inst &inst = *warp.barrierInst;
     // A reduction: 0 counts, 1: any, 2: all.
     if (inst.dst != kNone && (inst.flags & 3) == 0)
@@ -330,7 +329,7 @@ bool Block::release(uint32_t barrier) {
   }
   arrivals[barrier] = 0;
   ++epoch;
-  return released;
+  return true;
 }
 
 void Block::failStuck() const {

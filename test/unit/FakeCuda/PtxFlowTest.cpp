@@ -329,6 +329,25 @@ TEST(PtxFlow, ReductionsOfBarriers) {
             Values(96, 2));
 }
 
+// One warp writes and goes on, the other waits for it.
+TEST(PtxFlow, BarriersThatSomePassWithoutWaiting) {
+  EXPECT_EQ(run(R"(
+    mov.u32 %x, 1;
+    setp.lt.u32 %p, %t, 32;
+    @!%p bra WAIT;
+    setp.eq.u32 %q, %t, 3;
+    @%q st.shared.u32 [number], 42;
+    bar.arrive 1, 64;
+    bra DONE;
+  WAIT:
+    bar.sync 1, 64;
+    ld.shared.u32 %x, [number];
+  DONE:
+  )",
+                64, ".shared .align 4 .b8 number[4];"),
+            valuesOf(64, [](uint32_t t) { return t < 32 ? 1 : 42; }));
+}
+
 TEST(PtxFlow, DynamicSharedMemory) {
   auto module = parse(kernel(R"(
     mov.u64 %l, dynamic;
