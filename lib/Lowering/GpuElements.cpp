@@ -36,6 +36,11 @@ Value zero::getBase(Value buffer) {
   return buffer;
 }
 
+bool zero::isScalarBuffer(Value value) {
+  auto type = dyn_cast<MemRefType>(value.getType());
+  return type && type.getRank() == 0;
+}
+
 int64_t zero::countLoops(linalg::GenericOp op,
                          std::optional<utils::IteratorType> kind) {
   int64_t count = 1;

@@ -32,6 +32,9 @@ struct Piece {
 /// The argument, allocation or scratch view that `buffer` is a view of.
 Value getBase(Value buffer);
 
+/// Whether `value` is a buffer of rank 0.
+bool isScalarBuffer(Value value);
+
 /// The number of elements of `op`'s loops of the given kind, or of all.
 int64_t countLoops(linalg::GenericOp op,
                    std::optional<utils::IteratorType> kind = std::nullopt);

@@ -17,8 +17,9 @@
 using namespace mlir;
 using namespace mlir::zero;
 
-LaunchCode::LaunchCode(OpBuilder &host, Location loc, GpuShape shape)
-    : b(host), loc(loc), shape(shape) {
+LaunchCode::LaunchCode(OpBuilder &host, Location loc, GpuShape shape,
+                       Place place)
+    : b(host), loc(loc), shape(shape), place(std::move(place)) {
   auto size = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(host, loc, value);
   };
@@ -55,6 +56,8 @@ Value LaunchCode::resolve(Value value) {
   Operation *def = value.getDefiningOp();
   if (!def || launch->isAncestor(def))
     return value;
+  if (isa<memref::AllocaOp>(def))
+    return resolve(place(value));
   return clone(def)->getResult(cast<OpResult>(value).getResultNumber());
 }
 
@@ -150,7 +153,6 @@ void LaunchCode::syncTeam(int64_t team) {
 }
 
 Value LaunchCode::combine(Operation *combiner, Value lhs, Value rhs) {
-  IRMapping operands;
   Operation *copy = b.clone(*combiner);
   copy->setOperands({lhs, rhs});
   return copy->getResult(0);

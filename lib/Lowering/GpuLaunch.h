@@ -19,6 +19,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/DenseMap.h"
+#include <functional>
 
 namespace mlir::zero {
 
@@ -34,8 +35,11 @@ struct GpuShape {
 /// a launch captures only arguments of the function and constants.
 class LaunchCode {
 public:
+  /// Tells where in scratch memory a temporary of the kernel is.
+  using Place = std::function<Value(Value)>;
+
   /// Builds an empty launch at the place of `host`.
-  LaunchCode(OpBuilder &host, Location loc, GpuShape shape);
+  LaunchCode(OpBuilder &host, Location loc, GpuShape shape, Place place);
 
   /// What stands for the kernel's value in the launch: what was bound to it,
   /// or the operations that compute it, cloned here.
@@ -88,6 +92,7 @@ private:
   Value reduceWarp(Value value, Operation *combiner);
   Value getShared(Type element);
 
+  Place place;
   IRMapping map;
   llvm::DenseMap<Type, Value> shared;
 };

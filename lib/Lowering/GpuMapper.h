@@ -20,6 +20,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/MapVector.h"
 #include <memory>
 
 namespace mlir::zero {
@@ -50,6 +51,10 @@ public:
   LogicalResult run();
 
 private:
+  friend class Reduction;
+  friend class RowLoop;
+  friend class Scatter;
+
   enum class Kind { Map, Sum, Rows, Columns, Loop, Effect };
   struct Step {
     Kind kind;
@@ -62,19 +67,20 @@ private:
   void inlineScalar(linalg::GenericOp op);
   void splitScalarResults(linalg::GenericOp op);
   void splitLoopResults(scf::ForOp loop);
+  void readInLoop(scf::ForOp loop);
   void readScalars(linalg::GenericOp op);
   LogicalResult collectSteps();
   Value makeSlot(Type type);
 
   // Launches.
   LogicalResult emit(size_t step);
-  size_t emitMaps(size_t first);
+  std::unique_ptr<LaunchCode> makeLaunch(Location loc, GpuShape shape);
+  void emitMaps(size_t first);
   void emitMap(LaunchCode &code, linalg::GenericOp op);
-  size_t emitSums(size_t first);
-  LogicalResult emitColumns(size_t step);
-  LogicalResult emitRows(size_t step);
+  void emitSums(size_t first);
+  void emitColumns(size_t step);
+  void emitRows(size_t step);
   LogicalResult emitLoop(size_t step);
-  void emitThreads(scf::ForOp nest);
   void emitFinish(ArrayRef<Partials> partials);
   void emitEffects();
   void finishScalar(LaunchCode &code, const ScalarResult &result, Value value);
@@ -82,18 +88,24 @@ private:
 
   // What several of them need.
   void bindScalars(LaunchCode &code, ArrayRef<Operation *> ops);
-  bool touchesConflict(Operation *first, Operation *second);
+  /// Whether one of two steps writes what the other one touches, apart from
+  /// `except`.
+  bool touchesConflict(Operation *first, Operation *second,
+                       Value except = Value());
   /// The value that a whole buffer was filled with right before `step`, whose
   /// fill is then dropped; null if that is not known.
   Value takeFill(Value base, size_t step);
+  void takeFills();
   /// The elementwise steps after `step` that only read the temporary `base`
   /// where it has just been computed; they are done if it returns some.
   SmallVector<linalg::GenericOp> takeReaders(Value base, size_t step);
-  void closeTail() { tail.reset(); }
 
 public:
   /// A buffer in scratch memory.
   Value addScratch(Type element, ArrayRef<int64_t> shape);
+  /// Bytes of scratch memory; where they begin.
+  int64_t addScratchBytes(int64_t bytes);
+  Value getScratch();
 
 private:
   func::FuncOp func;
@@ -102,10 +114,12 @@ private:
   Value scratch;
   int64_t scratchBytes = 0;
   SmallVector<Step> steps;
-  llvm::DenseMap<Value, Value> scalars; ///< of buffers of rank 0, while
-                                        ///< normalizing
+  /// Of buffers of rank 0, while normalizing.
+  llvm::MapVector<Value, Value> scalars;
   llvm::DenseMap<Operation *, SmallVector<ScalarResult>> results;
-  llvm::SmallPtrSet<Operation *, 16> launches;
+  /// By step and buffer: the fill that is the start of its sum.
+  llvm::DenseMap<std::pair<Operation *, Value>, Value> fills;
+  llvm::DenseMap<Value, Value> placed; ///< temporaries, in scratch memory
   /// The last launch, if it is of one block: scalar effects may join it.
   std::unique_ptr<LaunchCode> tail;
 };
@@ -128,8 +142,8 @@ SmallVector<Value> buildStrided(
 void buildIf(LaunchCode &code, Value condition,
              llvm::function_ref<void()> build);
 
-/// Whether the elements of `operand`, a whole temporary, follow each other as
-/// the parallel loops of its operation do.
+/// Whether the elements of `operand`, a whole buffer, follow each other as the
+/// parallel loops of its operation do (all loops, where it sums up to scalars).
 bool isLinear(OpOperand &operand);
 
 inline int64_t divideUp(int64_t value, int64_t by) {

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GpuMapper.h"
 #include "GpuMapping.h"
 #include "zero/Lowering/Kernels.h"
 #include "zero/Lowering/Passes.h"
@@ -28,7 +29,13 @@ using namespace mlir::zero;
 
 namespace {
 struct KernelMapToGpu : zero::impl::KernelMapToGpuBase<KernelMapToGpu> {
-  void runOnOperation() override {}
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    if (!func->hasAttr(kKernelAttr) || !func.getBody().hasOneBlock())
+      return;
+    if (failed(GpuMapper(func).run()))
+      signalPassFailure();
+  }
 };
 } // namespace
 

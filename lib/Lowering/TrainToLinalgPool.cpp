@@ -12,10 +12,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GpuPrepare.h"
 #include "TrainToLinalg.h"
 #include "dialects/Train/Train.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include <limits>
 
 using namespace mlir;
@@ -308,6 +310,133 @@ static SmallVector<Value> lowerAvgPoolGrad(OpBuilder &b,
   };
   return addWindows(b, op.getLoc(), gradType, getTensorType(op.getResult()),
                     add);
+}
+
+//===----------------------------------------------------------------------===//
+// Gradients by element of the input
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A window that an element of the input is in, if `valid`.
+struct Cover {
+  SmallVector<Value> window;
+  Value valid;
+};
+} // namespace
+
+/// The window in which the element at `indices` has the place `offset`.
+static Cover findWindow(OpBuilder &b, Location loc, const Windows &windows,
+                        ArrayRef<int64_t> outputs, ValueRange indices,
+                        ValueRange offset) {
+  Cover cover;
+  cover.window = {indices[0], indices[1]};
+  for (unsigned dim = 0; dim < windows.kernel.size(); ++dim) {
+    auto constant = [&](int64_t value) {
+      return constantIndex(b, loc, value);
+    };
+    Value shift = arith::MulIOp::create(b, loc, offset[dim],
+                                        constant(windows.dilations[dim]));
+    Value first = arith::SubIOp::create(
+        b, loc,
+        arith::AddIOp::create(b, loc, indices[dim + 2],
+                              constant(windows.pads[dim])),
+        shift);
+    Value stride = constant(windows.strides[dim]);
+    Value rest = arith::RemSIOp::create(b, loc, first, stride);
+    Value number = arith::DivSIOp::create(b, loc, first, stride);
+    Value fits = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, rest,
+                                       constant(0));
+    Value exists = isBetween(b, loc, number, 0, outputs[dim + 2]);
+    cover.valid = both(b, loc, both(b, loc, cover.valid, fits), exists);
+    cover.window.push_back(number);
+  }
+  return cover;
+}
+
+/// What a window gives to the element at `indices`, in the compute type.
+using ShareFn = llvm::function_ref<Value(
+    OpBuilder &, Location, ValueRange window, ValueRange indices)>;
+
+/// The gradient by the input: each element adds up what it gets of the windows
+/// that it is in, in the windows' order.
+static SmallVector<Value> addShares(OpBuilder &b, Location loc,
+                                    const Windows &windows,
+                                    RankedTensorType gradType,
+                                    RankedTensorType type, ShareFn share) {
+  Type element = type.getElementType(), compute = getComputeType(element);
+  auto body = [&](OpBuilder &n, Location at, ValueRange indices,
+                  ValueRange out) -> SmallVector<Value> {
+    auto addOne = [&](OpBuilder &k, Location here, ValueRange reversed,
+                      ValueRange carried) -> SmallVector<Value> {
+      SmallVector<Value> offset;
+      for (auto [back, size] : llvm::zip_equal(reversed, windows.kernel))
+        offset.push_back(arith::SubIOp::create(
+            k, here, constantIndex(k, here, size - 1), back));
+      Cover cover = findWindow(k, here, windows, gradType.getShape(), indices,
+                               offset);
+      auto branch = scf::IfOp::create(
+          k, here, cover.valid,
+          [&](OpBuilder &inner, Location place) {
+            Value part = share(inner, place, cover.window, indices);
+            Value sum = arith::AddFOp::create(inner, place, carried[0], part);
+            scf::YieldOp::create(inner, place, sum);
+          },
+          [&](OpBuilder &inner, Location place) {
+            scf::YieldOp::create(inner, place, carried[0]);
+          });
+      return {branch.getResult(0)};
+    };
+    Value sum = buildLoops(n, at, windows.kernel,
+                           constantScalar(n, at, compute, 0), addOne)[0];
+    return {insertElement(n, at, convertScalar(n, at, sum, element), out[0],
+                          indices)};
+  };
+  return buildLoops(b, loc, type.getShape(), emptyTensor(b, loc, type), body);
+}
+
+static SmallVector<Value> lowerMaxPoolGradByInput(OpBuilder &b,
+                                                  train::MaxPoolGradOp op) {
+  RankedTensorType gradType = getTensorType(op.getGrad());
+  Type compute = getComputeType(gradType.getElementType());
+  Windows windows(op, getTensorType(op.getInput()).getShape());
+  auto share = [&](OpBuilder &n, Location at, ValueRange window,
+                   ValueRange indices) -> Value {
+    auto [position, isLargest] =
+        findLargest(n, at, windows, op.getInput(), window);
+    for (auto [largest, own] :
+         llvm::zip_equal(position, indices.drop_front(2)))
+      isLargest = both(n, at, isLargest,
+                       arith::CmpIOp::create(n, at, arith::CmpIPredicate::eq,
+                                             largest, own));
+    Value grad = convertScalar(
+        n, at, extractElement(n, at, op.getGrad(), window), compute);
+    return arith::SelectOp::create(n, at, isLargest, grad,
+                                   constantScalar(n, at, compute, 0));
+  };
+  return addShares(b, op.getLoc(), windows, gradType,
+                   getTensorType(op.getResult()), share);
+}
+
+static SmallVector<Value> lowerAvgPoolGradByInput(OpBuilder &b,
+                                                  train::AvgPoolGradOp op) {
+  RankedTensorType gradType = getTensorType(op.getGrad());
+  Type compute = getComputeType(gradType.getElementType());
+  Windows windows(op, op.getInputShape());
+  auto share = [&](OpBuilder &n, Location at, ValueRange window,
+                   ValueRange) -> Value {
+    Value count =
+        countElements(n, at, windows, window, op.getCountIncludePad(), compute);
+    Value grad = convertScalar(
+        n, at, extractElement(n, at, op.getGrad(), window), compute);
+    return arith::DivFOp::create(n, at, grad, count);
+  };
+  return addShares(b, op.getLoc(), windows, gradType,
+                   getTensorType(op.getResult()), share);
+}
+
+void zero::populateGpuPoolToLinalg(RewritePatternSet &patterns) {
+  addLowering(patterns, lowerAvgPoolGradByInput);
+  addLowering(patterns, lowerMaxPoolGradByInput);
 }
 
 void zero::populateTrainPoolToLinalg(RewritePatternSet &patterns) {
