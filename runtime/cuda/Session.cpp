@@ -97,6 +97,7 @@ Session::Session(std::shared_ptr<const Program> loaded,
     if (group)
       group->processes->onPeerFailure(nullptr);
     cancel.set(); // communicators end without waiting for each other
+    freeStaging();
     throw;
   }
 }
@@ -104,8 +105,23 @@ Session::Session(std::shared_ptr<const Program> loaded,
 Session::~Session() {
   if (group)
     group->processes->onPeerFailure(nullptr);
-  // Communicators end on all ranks at the same time.
-  threads->run([&](uint32_t place) { ranks[place].reset(); });
+  // Communicators end on all ranks at the same time. The device goes with its
+  // last rank.
+  threads->run([&](uint32_t place) {
+    if (place == 0)
+      freeStaging();
+    ranks[place].reset();
+  });
+}
+
+void Session::freeStaging() noexcept {
+  try {
+    if (!ranks.empty() && ranks[0])
+      ranks[0]->use();
+    staging = DeviceBlock();
+  } catch (const std::exception &) {
+    // The driver is gone, and the memory with it.
+  }
 }
 
 void Session::makeRanks(const zrt_session_options &options) {

@@ -65,6 +65,7 @@ public:
 private:
   void makeRanks(const zrt_session_options &options);
   void connectRanks();
+  void freeStaging() noexcept;
   /// Calls `body` on all ranks' threads. Where one throws, the others are
   /// ended; throws the first one's error, with rank and command.
   void onRanks(const std::function<void(uint32_t place)> &body) const;
