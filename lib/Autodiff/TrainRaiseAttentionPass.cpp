@@ -39,8 +39,7 @@ static ArrayRef<int64_t> shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
-std::string mlir::train::whyUnsupportedAttention(Type element,
-                                                 int64_t headSize,
+std::string mlir::train::whyUnsupportedAttention(Type element, int64_t headSize,
                                                  int64_t valueSize) {
   if (!element.isBF16() && !element.isF16()) {
     std::string type;
@@ -131,6 +130,7 @@ private:
   bool findScoreProduct();
   bool step(Value &at);
   bool scaleBy(Value other, bool divide);
+  bool haveOneBatch();
   std::string whyUnsupported();
 
   SoftmaxOp softmax;
@@ -235,6 +235,16 @@ static bool dependsOnTraining(Value value) {
   });
 }
 
+/// Whether no operand of the products is broadcast.
+bool Matcher::haveOneBatch() {
+  ArrayRef<int64_t> batch = shapeOf(softmax.getInput()).drop_back(2);
+  return llvm::all_of(
+      ArrayRef<Value>{result.scoreProduct.getLhs(),
+                      result.scoreProduct.getRhs(),
+                      result.valueProduct.getRhs()},
+      [&](Value operand) { return shapeOf(operand).drop_back(2) == batch; });
+}
+
 /// Why the target's library has no such attention; empty: it has.
 std::string Matcher::whyUnsupported() {
   for (Value mask : result.masks)
@@ -260,13 +270,14 @@ Match Matcher::match() {
       result.whyNot = "its probabilities are used elsewhere";
     return result;
   }
-  if (rank != 4) {
+  if (rank != 3 && rank != 4)
     result.whyNot = "its scores have " + std::to_string(rank) +
-                    " dimensions instead of 4: batch, heads, queries, keys";
-    return result;
-  }
-  if (result.scoreProduct.getTransposeA())
+                    " dimensions instead of 3 or 4: batch, heads, queries, "
+                    "keys";
+  else if (result.scoreProduct.getTransposeA())
     result.whyNot = "its queries are transposed";
+  else if (!haveOneBatch())
+    result.whyNot = "its operands are not of one batch";
   else
     result.whyNot = whyUnsupported();
   return result;
@@ -292,6 +303,7 @@ private:
   }
   Value withoutFactor(Value value);
   Value swapLast(Value value);
+  Value withHeads(Value value);
   Value withoutRepetition(Value heads);
   void addMask(Value added);
   Value additive(Value condition);
@@ -322,8 +334,28 @@ Value Raiser::withoutFactor(Value value) {
   return value;
 }
 
+/// `value` with its last two dimensions swapped; in front of a reshape that
+/// leaves them alone, where it may undo another transpose.
 Value Raiser::swapLast(Value value) {
-  return make<TransposeOp>(value, ArrayRef<int64_t>{0, 1, 3, 2});
+  auto reshape = value.getDefiningOp<ReshapeOp>();
+  if (reshape && shapeOf(reshape.getInput()).size() >= 2 &&
+      shapeOf(reshape.getInput()).take_back(2) == shapeOf(value).take_back(2)) {
+    SmallVector<int64_t> shape(shapeOf(value));
+    std::swap(shape.back(), shape[shape.size() - 2]);
+    return make<ReshapeOp>(swapLast(reshape.getInput()), shape);
+  }
+  SmallVector<int64_t> order =
+      llvm::to_vector(llvm::seq<int64_t>(0, shapeOf(value).size()));
+  std::swap(order.back(), order[order.size() - 2]);
+  return make<TransposeOp>(value, order);
+}
+
+/// Three dimensions are those of one head each.
+Value Raiser::withHeads(Value value) {
+  SmallVector<int64_t> shape(shapeOf(value));
+  if (shape.size() == 3)
+    shape.insert(shape.begin() + 1, 1);
+  return make<ReshapeOp>(value, shape);
 }
 
 /// The heads before each was repeated for its group of query heads.
@@ -378,15 +410,15 @@ double Raiser::exactScale(int64_t size) const {
 Value Raiser::padMask(Value added, ArrayRef<int64_t> scores, Type element) {
   SmallVector<int64_t> shape(shapeOf(added));
   shape.insert(shape.begin(), scores.size() - shape.size(), 1);
-  added = make<ReshapeOp>(added, shape);
+  added = withHeads(make<ReshapeOp>(added, shape));
   if (getElementTypeOrSelf(added) != element) {
     // Rounding must not make a mask infinite: rows would become no numbers.
     added = make<CastOp>(added, element);
     Value lowest = createScalar(builder, loc, element, lowestOf(element));
     added = make<MaxOp>(added, lowest);
   }
-  shape[2] = scores[2];
-  shape[3] = scores[3];
+  shape.assign(shapeOf(added).begin(), shapeOf(added).end());
+  llvm::copy(scores.take_back(2), shape.end() - 2);
   return make<BroadcastOp>(added, shape);
 }
 
@@ -408,14 +440,15 @@ void Raiser::findOperands() {
 }
 
 void Raiser::findMasks(ArrayRef<int64_t> scores) {
+  int64_t queries = scores[scores.size() - 2], keys = scores.back();
   for (Value added : match.masks) {
-    if (isCausal(throughCasts(added), scores[2], scores[3]))
+    if (isCausal(throughCasts(added), queries, keys))
       match.causal = true;
     else
       addMask(added);
   }
   for (Value condition : match.conditions) {
-    if (isCausalCondition(condition, scores[2], scores[3]))
+    if (isCausalCondition(condition, queries, keys))
       match.causal = true;
     else
       addMask(additive(condition));
@@ -428,10 +461,13 @@ void Raiser::raise() {
   findMasks(scores);
   if (mask)
     mask = padMask(mask, scores, getElementTypeOrSelf(query));
+  Value queries = withHeads(query), keys = withHeads(key),
+        values = withHeads(value);
   auto attention = AttentionOp::create(
-      builder, loc, query, key, value, mask,
+      builder, loc, queries, keys, values, mask,
       APFloat(exactScale(shapeOf(query).back())), match.causal);
-  match.valueProduct.getResult().replaceAllUsesWith(attention.getResult());
+  Value old = match.valueProduct.getResult();
+  old.replaceAllUsesWith(make<ReshapeOp>(attention.getResult(), shapeOf(old)));
 }
 
 //===----------------------------------------------------------------------===//

@@ -40,12 +40,23 @@ func.func @used(%q: tensor<1x1x2x8xbf16>) -> (tensor<1x1x2x8xbf16>, tensor<1x1x2
 // -----
 
 // ANY-LABEL: func @rank(
-func.func @rank(%q: tensor<1x2x8xbf16>) -> tensor<1x2x8xbf16> {
-  %s = train.matmul %q, %q {transpose_b} : (tensor<1x2x8xbf16>, tensor<1x2x8xbf16>) -> tensor<1x2x2xbf16>
-  // expected-remark @+1 {{attention stays products and a softmax: its scores have 3 dimensions instead of 4: batch, heads, queries, keys}}
-  %p = train.softmax %s axis 2 : tensor<1x2x2xbf16>
-  %y = train.matmul %p, %q : (tensor<1x2x2xbf16>, tensor<1x2x8xbf16>) -> tensor<1x2x8xbf16>
-  return %y : tensor<1x2x8xbf16>
+func.func @rank(%q: tensor<2x8xbf16>) -> tensor<2x8xbf16> {
+  %s = train.matmul %q, %q {transpose_b} : (tensor<2x8xbf16>, tensor<2x8xbf16>) -> tensor<2x2xbf16>
+  // expected-remark @+1 {{attention stays products and a softmax: its scores have 2 dimensions instead of 3 or 4: batch, heads, queries, keys}}
+  %p = train.softmax %s axis 1 : tensor<2x2xbf16>
+  %y = train.matmul %p, %q : (tensor<2x2xbf16>, tensor<2x8xbf16>) -> tensor<2x8xbf16>
+  return %y : tensor<2x8xbf16>
+}
+
+// -----
+
+// ANY-LABEL: func @batch(
+func.func @batch(%q: tensor<2x1x2x8xbf16>, %k: tensor<1x1x2x8xbf16>) -> tensor<2x1x2x8xbf16> {
+  %s = train.matmul %q, %k {transpose_b} : (tensor<2x1x2x8xbf16>, tensor<1x1x2x8xbf16>) -> tensor<2x1x2x2xbf16>
+  // expected-remark @+1 {{attention stays products and a softmax: its operands are not of one batch}}
+  %p = train.softmax %s axis 3 : tensor<2x1x2x2xbf16>
+  %y = train.matmul %p, %k : (tensor<2x1x2x2xbf16>, tensor<1x1x2x8xbf16>) -> tensor<2x1x2x8xbf16>
+  return %y : tensor<2x1x2x8xbf16>
 }
 
 // -----

@@ -81,3 +81,23 @@ func.func @conditions(%q: tensor<1x1x2x8xf16>, %c: tensor<2x2xi1>) -> tensor<1x1
   %y = train.matmul %p, %q : (tensor<1x1x2x2xf16>, tensor<1x1x2x8xf16>) -> tensor<1x1x2x8xf16>
   return %y : tensor<1x1x2x8xf16>
 }
+
+// -----
+
+// Heads that are part of the batch.
+// CHECK-LABEL: func @joined(
+// CHECK-SAME: %[[Q:.*]]: tensor<6x3x8xf16>, %[[K:.*]]: tensor<2x4x3x8xf16>, %[[V:.*]]: tensor<6x4x8xf16>
+// CHECK: %[[T:.*]] = train.transpose %[[K]] [0, 2, 1, 3]
+// CHECK: %[[Q4:.*]] = train.reshape %[[Q]] : tensor<6x3x8xf16> to tensor<6x1x3x8xf16>
+// CHECK: %[[K4:.*]] = train.reshape %[[T]] : tensor<2x3x4x8xf16> to tensor<6x1x4x8xf16>
+// CHECK: %[[V4:.*]] = train.reshape %[[V]] : tensor<6x4x8xf16> to tensor<6x1x4x8xf16>
+// CHECK: %[[Y:.*]], %{{.*}} = train.attention %[[Q4]], %[[K4]], %[[V4]] scale
+// CHECK: train.reshape %[[Y]] : tensor<6x1x3x8xf16> to tensor<6x3x8xf16>
+func.func @joined(%q: tensor<6x3x8xf16>, %x: tensor<2x4x3x8xf16>, %v: tensor<6x4x8xf16>) -> tensor<6x3x8xf16> {
+  %t = train.transpose %x [0, 2, 3, 1] : (tensor<2x4x3x8xf16>) -> tensor<2x3x8x4xf16>
+  %k = train.reshape %t : tensor<2x3x8x4xf16> to tensor<6x8x4xf16>
+  %s = train.matmul %q, %k : (tensor<6x3x8xf16>, tensor<6x8x4xf16>) -> tensor<6x3x4xf16>
+  %p = train.softmax %s axis 2 : tensor<6x3x4xf16>
+  %y = train.matmul %p, %v : (tensor<6x3x4xf16>, tensor<6x4x8xf16>) -> tensor<6x3x8xf16>
+  return %y : tensor<6x3x8xf16>
+}

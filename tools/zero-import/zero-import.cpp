@@ -70,6 +70,12 @@ static cl::opt<std::string>
            cl::desc("causal-lm: the labels are the token input ('input', the "
                     "default) or an argument ('separate')"),
            cl::init("input"), cl::cat(category));
+static cl::opt<bool> raiseAttention(
+    "raise-attention",
+    cl::desc("With --loss, for GPUs: attention in bf16 and f16 is one "
+             "operation, which keeps no probabilities"),
+    cl::cat(category));
+
 static bool failWith(const Twine &message) {
   llvm::errs() << "zero-import: error: " << message << "\n";
   return false;
@@ -94,7 +100,11 @@ static bool readStepOptions(train::TrainStepOptions &options) {
   } catch (const std::exception &error) {
     return failWith(error.what());
   }
+  if (raiseAttention && loss.empty())
+    return failWith("--raise-attention needs --loss: it says how a step is "
+                    "made");
   options.labels = labels;
+  options.raiseAttention = raiseAttention;
   return true;
 }
 
