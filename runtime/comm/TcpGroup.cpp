@@ -119,6 +119,12 @@ void TcpGroup::giveUp() {
   throw Error(ZRT_ERROR_IO, text.str());
 }
 
+/// How long the end of this process waits for its last words to be taken: a
+/// process that has failed may be one that does not listen either.
+std::chrono::milliseconds TcpGroup::lastWords() const {
+  return decided || reported ? 500ms : 2000ms;
+}
+
 TcpGroup::~TcpGroup() {
   if (!thread.joinable())
     return;
@@ -126,7 +132,7 @@ TcpGroup::~TcpGroup() {
     std::unique_lock<std::mutex> lock(mutex);
     if (complete && !decided && !reported)
       sendAll(FrameKind::Bye, "");
-    changed.wait_for(lock, 2s, [&] { return allSent(); });
+    changed.wait_for(lock, lastWords(), [&] { return allSent(); });
     ending = true;
     wake();
   }

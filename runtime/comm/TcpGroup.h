@@ -131,6 +131,7 @@ private:
   void wake();
   void throwIfFailed() const;
   bool allSent() const;
+  std::chrono::milliseconds lastWords() const;
   Received awaitFrom(std::unique_lock<std::mutex> &lock, Peer &peer,
                      FrameKind kind);
 

@@ -28,15 +28,16 @@ static constexpr auto strangerPatience = 10s;
 static constexpr auto sleptLong = 3s;
 
 void TcpGroup::threadMain() {
+  Clock::time_point end;
   for (;;) {
     pollOnce();
     callAbort();
     std::lock_guard<std::mutex> lock(mutex);
+    end = Clock::now() + lastWords();
     if (ending)
       break;
   }
   // What a peer has sent and nobody reads would destroy the last words to it.
-  auto end = Clock::now() + 2s;
   for (const std::unique_ptr<Peer> &peer : peers)
     if (peer && peer->socket.isOpen())
       shutdown(peer->socket.get(), SHUT_WR);

@@ -27,6 +27,7 @@ import narrow  # noqa: E402
 import offload  # noqa: E402
 import offload_choice  # noqa: E402
 import output  # noqa: E402
+import processes  # noqa: E402
 import recompute  # noqa: E402
 import references  # noqa: E402
 import schedule  # noqa: E402
@@ -58,6 +59,7 @@ def main():
         cuda.add_cases(cases, runner, trainer)
         loss_scales.add_cases(cases, tools)
         output.add_cases(cases, tools)
+        processes.add_cases(cases, tools)
         if args.list:
             print("\n".join(name for name, _ in cases.cases))
             return 0

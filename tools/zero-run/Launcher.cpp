@@ -32,8 +32,10 @@ using namespace zero_tools;
 
 using Clock = std::chrono::steady_clock;
 
+/// How long a process may take to say why it has failed before all have met.
+static constexpr std::chrono::seconds startPatience(1);
 /// How long the others may take to end when one has failed.
-static constexpr auto patience = std::chrono::seconds(8);
+static constexpr std::chrono::seconds patience(4);
 
 namespace {
 
@@ -97,7 +99,11 @@ void Supervisor::signalAll(int signal) {
 
 /// A process that cannot end, because it is stopped or waits for a device.
 void Supervisor::killStragglers() {
-  if (!firstBadEnd || killed || Clock::now() - *firstBadEnd < patience)
+  if (!firstBadEnd || killed)
+    return;
+  // Who waits for the first meeting would do so for long.
+  bool met = board.joined == children.size();
+  if (Clock::now() - *firstBadEnd < (met ? patience : startPatience))
     return;
   killed = true;
   signalAll(SIGKILL);
@@ -105,7 +111,7 @@ void Supervisor::killStragglers() {
 
 /// Who ended how, where the processes could not say it themselves.
 void Supervisor::explain() {
-  if (!firstBad || asked || board.printed.exchange(true))
+  if (exitCode() != 1 || !firstBad || asked || board.printed.exchange(true))
     return;
   // The first that did not end because of another.
   const Child *child = &children[*firstBad];

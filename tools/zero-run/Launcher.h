@@ -29,6 +29,8 @@ struct LaunchBoard {
   /// The processes look at `ending` after each step, and save their state
   /// before they end: no signal needs to be passed on.
   std::atomic<bool> saves{false};
+  /// Processes that have met the others: those notice a loss by themselves.
+  std::atomic<uint32_t> joined{0};
 };
 
 /// In each of the new processes: which one it is.

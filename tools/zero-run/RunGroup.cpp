@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 
 /// How long a process may take to end by itself when another one has failed: it
 /// may be inside a long command, or wait for a device.
-static constexpr auto patience = 5s;
+static constexpr auto patience = 4s;
 
 RunGroup::RunGroup(const Launched &launched, const GroupSettings &settings)
     : launched(launched) {
@@ -48,6 +48,8 @@ RunGroup::RunGroup(const Launched &launched, const GroupSettings &settings)
     throw PeerError(zrt_last_error());
   if (failed)
     throw std::runtime_error(zrt_last_error());
+  if (launched.board)
+    ++launched.board->joined;
   watcher = std::thread([this] { watch(); });
 }
 
