@@ -214,6 +214,24 @@ static void modifiedTernary(Warp &warp, const Inst &inst, Mask mask) {
   });
 }
 
+/// add.f32.f16 d, a, c and the like: a is widened, which is exact.
+template <typename Op, typename H>
+static void mixedBinary(Warp &warp, const Inst &inst, Mask mask) {
+  const H *a = warp.lanes<H>(inst.a);
+  const float *b = warp.lanes<float>(inst.b);
+  modifiedLanes<float>(warp, inst, mask,
+                       [&](unsigned i) { return Op()(a[i].widen(), b[i]); });
+}
+
+template <typename H>
+static void mixedFma(Warp &warp, const Inst &inst, Mask mask) {
+  const H *a = warp.lanes<H>(inst.a), *b = warp.lanes<H>(inst.b);
+  const float *c = warp.lanes<float>(inst.c);
+  modifiedLanes<float>(warp, inst, mask, [&](unsigned i) {
+    return std::fma(a[i].widen(), b[i].widen(), c[i]);
+  });
+}
+
 /// Vector code with the host's own fused instruction, where it has one.
 #if defined(__x86_64__)
 __attribute__((target_clones("fma", "default")))
@@ -347,10 +365,38 @@ static void decodeUnary(Decoder &decoder, Inst &inst) {
     decoder.fail("it has no such floating-point type");
 }
 
+static bool isMixed(Decoder &decoder, Type type) {
+  Type source = decoder.lastType();
+  return type == Type::F32 && (source == Type::F16 || source == Type::BF16);
+}
+
+template <typename Op>
+static void decodeMixed(Decoder &decoder, Inst &inst) {
+  Type source = decoder.takeType();
+  decoder.expectOperands(3);
+  inst.dst = decoder.result(0, Type::F32);
+  inst.a = decoder.value(1, source);
+  inst.b = decoder.value(2, Type::F32);
+  inst.run = source == Type::F16 ? mixedBinary<Op, F16> : mixedBinary<Op, BF16>;
+}
+
+static void decodeMixedFma(Decoder &decoder, Inst &inst) {
+  Type source = decoder.takeType();
+  decoder.expectOperands(4);
+  inst.dst = decoder.result(0, Type::F32);
+  inst.a = decoder.value(1, source);
+  inst.b = decoder.value(2, source);
+  inst.c = decoder.value(3, Type::F32);
+  inst.run = source == Type::F16 ? mixedFma<F16> : mixedFma<BF16>;
+}
+
 template <typename Op>
 static void decodeBinary(Decoder &decoder, Inst &inst) {
   decodeModifiers(decoder, inst);
   Type type = decoder.takeType();
+  if constexpr (std::is_same_v<Op, Add> || std::is_same_v<Op, Sub>)
+    if (isMixed(decoder, type))
+      return decodeMixed<Op>(decoder, inst);
   decodeOperands(decoder, inst, type, 2);
   if (isHalf(type))
     withHalf(type, [&](auto h, auto packed) {
@@ -390,6 +436,8 @@ static void decodeApproximate(Decoder &decoder, Inst &inst) {
 static void decodeFma(Decoder &decoder, Inst &inst) {
   decodeModifiers(decoder, inst);
   Type type = decoder.takeType();
+  if (isMixed(decoder, type))
+    return decodeMixedFma(decoder, inst);
   decodeOperands(decoder, inst, type, 3);
   if (isHalf(type))
     withHalf(type, [&](auto h, auto packed) {

@@ -6,101 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Known values, from the PTX manual and from IEEE 754. Each case is an entry of
-// one module, which ptxas must accept where there is one.
+// Known values, from the PTX manual and from IEEE 754.
 //
 //===----------------------------------------------------------------------===//
 
-#include "test/unit/FakeCuda/PtxTest.h"
-
-#include <cmath>
-#include <fstream>
-#include <limits>
+#include "test/unit/FakeCuda/PtxCases.h"
 
 using namespace ptx_test;
-
-namespace {
-/// `types` are those of the registers %x, %a, %b, %c and %d, as far as there
-/// are any; %p and %q are predicates. Inputs and result as bits.
-struct Case {
-  const char *code;
-  std::vector<const char *> types;
-  std::vector<uint64_t> inputs;
-  uint64_t expected;
-};
-} // namespace
-
-static uint64_t f32(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
-
-static uint64_t f64(double value) {
-  uint64_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
-
-static constexpr float kInf = std::numeric_limits<float>::infinity();
-static constexpr uint64_t kNan = 0x7FFFFFFF;
-static constexpr float kTiny = 1e-40f; // subnormal
-
-static uint64_t u32(int32_t value) { return static_cast<uint32_t>(value); }
-
-static std::string entryOf(const Case &test, size_t number) {
-  const char *names[] = {"%x", "%a", "%b", "%c", "%d"};
-  std::string text = ".visible .entry case" + std::to_string(number) +
-                     "(.param .u64 io) {\n  .reg .b64 %io;\n  .reg .pred %p, "
-                     "%q;\n  ld.param.u64 %io, [io];\n";
-  for (size_t i = 0; i < test.types.size(); ++i) {
-    text += std::string("  .reg .") + test.types[i] + " " + names[i] + ";\n";
-    if (i > 0)
-      text += std::string("  ld.global.") + test.types[i] + " " + names[i] +
-              ", [%io+" + std::to_string(8 * i) + "];\n";
-  }
-  return text + "  " + test.code + "\n  st.global." + test.types[0] +
-         " [%io], %x;\n  ret;\n}\n";
-}
-
-static std::string moduleOf(const std::vector<Case> &cases) {
-  std::string text =
-      ".version 8.6\n.target sm_90\n.address_size 64\n"
-      ".const .align 8 .b8 table[8] = {1, 2, 3, 4, 5, 6, 7, 8};\n"
-      ".global .align 4 .u32 numbers[3] = {10, 20, 30};\n";
-  for (size_t i = 0; i < cases.size(); ++i)
-    text += entryOf(cases[i], i);
-  return text;
-}
-
-static void expectPtxasAccepts(const std::string &text) {
-#ifdef ZERO_PTXAS
-  std::string path = testing::TempDir() + "zero-ptx-instruction-test.ptx";
-  std::ofstream(path) << text;
-  std::string command =
-      std::string(ZERO_PTXAS) + " -arch=sm_90 -o /dev/null " + path;
-  EXPECT_EQ(std::system(command.c_str()), 0);
-#else
-  (void)text;
-#endif
-}
-
-static void expectResults(const std::vector<Case> &cases) {
-  std::string text = moduleOf(cases);
-  auto module = parse(text);
-  ASSERT_TRUE(module);
-  for (size_t i = 0; i < cases.size(); ++i) {
-    SCOPED_TRACE(cases[i].code);
-    Array<uint64_t> io(8, 0);
-    for (size_t input = 0; input < cases[i].inputs.size(); ++input)
-      io[input + 1] = cases[i].inputs[input];
-    std::string name = "case" + std::to_string(i);
-    EXPECT_EQ(launch(*module, name.c_str(), {}, io.address()), "");
-    EXPECT_EQ(io[0], cases[i].expected)
-        << std::hex << io[0] << " instead of " << cases[i].expected;
-  }
-  expectPtxasAccepts(text);
-}
 
 TEST(PtxInstruction, IntegerArithmetic) {
   expectResults({
@@ -152,6 +64,13 @@ TEST(PtxInstruction, IntegerArithmetic) {
       {"max.s64 %x, %a, %b;", {"b64", "b64", "b64"}, {~0ull, 1}, 1},
       {"max.u16 %x, %a, %b;", {"b16", "b16", "b16"}, {3, 0xFFFF}, 0xFFFF},
       {"sad.u32 %x, %a, %b, %c;", {"b32", "b32", "b32", "b32"}, {3, 10, 5}, 12},
+      {"mul.lo.s64 %x, %a, %b;", {"b64", "b64", "b64"}, {~0ull, 7}, ~0ull - 6},
+      {"mad.lo.s64 %x, %a, %b, 3;",
+       {"b64", "b64", "b64"},
+       {~0ull, 7},
+       ~0ull - 3},
+      {"min.s64 %x, %a, %b;", {"b64", "b64", "b64"}, {~0ull, 7}, ~0ull},
+      {"min.u64 %x, %a, %b;", {"b64", "b64", "b64"}, {~0ull, 7}, 7},
   });
 }
 
@@ -184,6 +103,14 @@ TEST(PtxInstruction, Bits) {
       {"shl.b32 %x, %a, %b;", {"b32", "b32", "b32"}, {3, 32}, 0},
       {"shr.u32 %x, %a, %b;", {"b32", "b32", "b32"}, {0x80000000, 31}, 1},
       {"shr.s32 %x, %a, %b;", {"b32", "b32", "b32"}, {0x80000000, 99}, ~0u},
+      {"and.b64 %x, %a, 6;", {"b64", "b64"}, {~0ull}, 6},
+      {"not.b64 %x, %a;", {"b64", "b64"}, {1}, ~1ull},
+      {"shl.b64 %x, %a, %b;", {"b64", "b64", "b32"}, {3, 62}, 3ull << 62},
+      {"shr.s16 %x, %a, 4;", {"b16", "b16"}, {0x8000}, 0xF800},
+      {"shf.r.wrap.b32 %x, %a, %b, 40;",
+       {"b32", "b32", "b32"},
+       {0x11223344, 0x55667788},
+       0x88112233},
       {"shr.u64 %x, %a, 40;", {"b64", "b64"}, {1ull << 63}, 1ull << 23},
       {"popc.b32 %x, %a;", {"b32", "b32"}, {0xF0F0}, 8},
       {"popc.b64 %x, %a;", {"b32", "b64"}, {~0ull}, 64},
@@ -272,6 +199,20 @@ TEST(PtxInstruction, FloatArithmetic) {
        {"f32", "f32", "f32"},
        {f32(1), f32(3)},
        f32(1.0f / 3)},
+      {"add.rn.f64 %x, %a, %b;",
+       {"f64", "f64", "f64"},
+       {f64(0.1), f64(0.2)},
+       f64(0.1 + 0.2)},
+      {"mul.rn.f64 %x, %a, %a;", {"f64", "f64"}, {f64(0.1)}, f64(0.1 * 0.1)},
+      {"rcp.rn.f64 %x, %a;", {"f64", "f64"}, {f64(3)}, f64(1.0 / 3)},
+      {"min.f64 %x, %a, %b;",
+       {"f64", "f64", "f64"},
+       {f64(1), f64(-2)},
+       f64(-2)},
+      {"sub.rn.f32 %x, %a, %b;",
+       {"f32", "f32", "f32"},
+       {f32(1), f32(3)},
+       f32(-2)},
       {"div.full.f32 %x, %a, %b;",
        {"f32", "f32", "f32"},
        {f32(6), f32(3)},
@@ -349,6 +290,19 @@ TEST(PtxInstruction, SixteenBits) {
        {"b32", "b32", "b32"},
        {0x3C004000, 0x3C003C00},
        0x40004200},
+      {"mul.rn.f16x2 %x, %a, %b;",
+       {"b32", "b32", "b32"},
+       {0x40004200, 0x40003C00},
+       0x44004200},
+      {"setp.gt.f16x2 %p|%q, %a, %b; selp.b32 %x, 1, 0, %p; @%q add.u32 %x, "
+       "%x, 2;",
+       {"b32", "b32", "b32"},
+       {0x40003C00, 0x3C003C00},
+       2},
+      {"setp.num.f16 %p, %a, %b; selp.b16 %x, 1, 0, %p;",
+       {"b16", "b16", "b16"},
+       {0x7E00, 0x4000},
+       0},
       {"fma.rn.relu.f16 %x, %a, %b, %c;",
        {"b16", "b16", "b16", "b16"},
        {0xC000, 0x3C00, 0},
@@ -374,24 +328,48 @@ TEST(PtxInstruction, SixteenBits) {
   });
 }
 
-// Pairs of f32, which devices have from sm_100 on.
+/// Bits of two f32 that `body` stores, on a device of sm_100.
+static std::vector<float> runOnNewDevice(const std::string &body) {
+  std::string text = kernel(body);
+  text.replace(text.find("sm_90"), 5, "sm_100");
+  std::string error;
+  auto module = fake_cuda::Module::parse(text, 0, 100, error);
+  EXPECT_TRUE(module) << error;
+  Array<float> out(2);
+  if (module)
+    EXPECT_EQ(launch(*module, "test", {}, out.address()), "");
+  return out.values();
+}
+
+// One operand of 16 bits, the sum in f32.
+TEST(PtxInstruction, MixedSums) {
+  EXPECT_EQ(runOnNewDevice(R"(
+    .reg .b16 %h, %i;
+    mov.b16 %h, 16896;
+    mov.b16 %i, 16384;
+    mov.f32 %f, 0f3F000000;
+    add.rn.f32.f16 %g, %h, %f;
+    st.global.f32 [%out], %g;
+    sub.rn.f32.bf16 %g, %i, %f;
+    fma.rn.f32.f16 %g, %h, %h, %g;
+    st.global.f32 [%out+4], %g;
+  )"),
+            (std::vector<float>{3.5f, 9 + 1.5f}));
+}
+
 TEST(PtxInstruction, PairsOfFloats) {
-  std::string text = kernel(R"(
+  EXPECT_EQ(runOnNewDevice(R"(
     mov.f32 %f, 0f40000000;
     mov.f32 %g, 0f40400000;
     mov.b64 %l, {%f, %g};
     mul.rn.f32x2 %m, %l, %l;
     add.rn.f32x2 %m, %m, %l;
+    sub.rn.f32x2 %m, %m, %l;
+    add.rn.f32x2 %m, %m, %l;
     fma.rn.f32x2 %m, %m, %l, %l;
     st.global.b64 [%out], %m;
-  )");
-  text.replace(text.find("sm_90"), 5, "sm_100");
-  std::string error;
-  auto module = fake_cuda::Module::parse(text, 0, 100, error);
-  ASSERT_TRUE(module) << error;
-  Array<float> out(2);
-  EXPECT_EQ(launch(*module, "test", {}, out.address()), "");
-  EXPECT_EQ(out.values(), (std::vector<float>{14, 39}));
+  )"),
+            (std::vector<float>{14, 39}));
 }
 
 TEST(PtxInstruction, Comparisons) {
@@ -426,7 +404,12 @@ TEST(PtxInstruction, Comparisons) {
       {"eq.ftz.f32", kTiny, 0, 1},
       {"eq.f32", kTiny, 0, 0},
       {"eq.f32", 0.0f, -0.0f, 1},
+      {"le.f32", 1, 2, 1},
+      {"gtu.f32", 1, nan, 1},
+      {"ltu.f32", 2, 1, 0},
       // As bits of integers.
+      {"gt.u32", -0.0f, 0, 1},
+      {"eq.b32", 1, 1, 1},
       {"lt.s32", -0.0f, 0, 1},
       {"lo.u32", -0.0f, 0, 0},
       {"hi.u32", -0.0f, 0, 1},
@@ -448,6 +431,26 @@ TEST(PtxInstruction, Comparisons) {
 
 TEST(PtxInstruction, PredicatesAndSelections) {
   expectResults({
+      {"setp.gt.s64 %p, %a, %b; setp.lt.u64 %q, %a, %b; selp.b64 %x, 1, 0, %p; "
+       "@%q add.u64 %x, %x, 2;",
+       {"b64", "b64", "b64"},
+       {~0ull, 1},
+       0},
+      {"setp.ne.b64 %p, %a, %b; setp.gt.u64 %q, %a, %b; selp.b64 %x, 1, 0, %p; "
+       "@%q add.u64 %x, %x, 2;",
+       {"b64", "b64", "b64"},
+       {~0ull, 1},
+       3},
+      {"setp.ne.b16 %p, %a, %b; setp.eq.b16 %q, %a, 7; selp.b16 %x, 1, 0, %p; "
+       "@%q add.u16 %x, %x, 2;",
+       {"b16", "b16", "b16"},
+       {7, 1},
+       3},
+      {"setp.equ.f64 %p, %a, %b; setp.nan.f64 %q, %a, %b; selp.f64 %x, "
+       "0d3FF0000000000000, 0d0000000000000000, %p; @%q add.f64 %x, %x, %x;",
+       {"f64", "f64", "f64"},
+       {f64(std::nan("")), f64(1)},
+       f64(2)},
       // Two results: the second is the opposite, joined alike.
       {"setp.eq.s32 %p, %c, 1; setp.lt.and.s32 %p|%q, %a, %b, %p; selp.b32 %x, "
        "2, 0, %p; selp.b32 %a, 1, 0, %q; or.b32 %x, %x, %a;",
@@ -484,115 +487,5 @@ TEST(PtxInstruction, PredicatesAndSelections) {
        {"f64", "b64"},
        {1},
        f64(1)},
-  });
-}
-
-TEST(PtxInstruction, IntegerConversions) {
-  expectResults({
-      {"cvt.s64.s32 %x, %a;", {"b64", "b32"}, {u32(-5)}, ~0ull - 4},
-      {"cvt.u64.u32 %x, %a;", {"b64", "b32"}, {u32(-5)}, 0xFFFFFFFB},
-      {"cvt.u32.u64 %x, %a;", {"b32", "b64"}, {0x123456789}, 0x23456789},
-      {"cvt.s32.s8 %x, %a;", {"b32", "b32"}, {0x80}, 0xFFFFFF80},
-      {"cvt.u32.u8 %x, %a;", {"b32", "b32"}, {0x1280}, 0x80},
-      {"cvt.u16.u32 %x, %a;", {"b16", "b32"}, {0x12345}, 0x2345},
-      {"cvt.s32.s16 %x, %a;", {"b32", "b16"}, {0x8000}, 0xFFFF8000},
-      {"cvt.sat.s8.s32 %x, %a;", {"b32", "b32"}, {1000}, 127},
-      {"cvt.sat.u8.s32 %x, %a;", {"b32", "b32"}, {u32(-3)}, 0},
-      {"cvt.sat.u32.s32 %x, %a;", {"b32", "b32"}, {u32(-3)}, 0},
-  });
-}
-
-TEST(PtxInstruction, ConversionsToIntegers) {
-  expectResults({
-      {"cvt.rzi.s32.f32 %x, %a;", {"b32", "f32"}, {f32(-2.7f)}, u32(-2)},
-      {"cvt.rni.s32.f32 %x, %a;", {"b32", "f32"}, {f32(2.5f)}, 2},
-      {"cvt.rmi.s32.f32 %x, %a;", {"b32", "f32"}, {f32(-2.1f)}, u32(-3)},
-      {"cvt.rpi.s32.f32 %x, %a;", {"b32", "f32"}, {f32(2.1f)}, 3},
-      {"cvt.rzi.s32.f32 %x, %a;", {"b32", "f32"}, {f32(kInf)}, 0x7FFFFFFF},
-      {"cvt.rzi.u32.f32 %x, %a;", {"b32", "f32"}, {f32(-5)}, 0},
-      {"cvt.rzi.s32.f32 %x, %a;", {"b32", "f32"}, {kNan}, 0},
-      {"cvt.rzi.s64.f32 %x, %a;", {"b64", "f32"}, {kNan}, 1ull << 63},
-      {"cvt.rzi.s64.f64 %x, %a;", {"b64", "f64"}, {f64(-1e300)}, 1ull << 63},
-      {"cvt.rzi.u64.f64 %x, %a;", {"b64", "f64"}, {f64(0x1p63)}, 1ull << 63},
-      {"cvt.rni.f32.f32 %x, %a;", {"f32", "f32"}, {f32(3.5f)}, f32(4)},
-      {"cvt.rzi.f64.f64 %x, %a;", {"f64", "f64"}, {f64(-3.9)}, f64(-3)},
-  });
-}
-
-TEST(PtxInstruction, FloatConversions) {
-  expectResults({
-      {"cvt.rn.f32.s32 %x, %a;", {"f32", "b32"}, {u32(-7)}, f32(-7)},
-      {"cvt.rn.f32.u32 %x, %a;",
-       {"f32", "b32"},
-       {0xFFFFFFFF},
-       f32(4294967296.f)},
-      {"cvt.rz.f32.u32 %x, %a;",
-       {"f32", "b32"},
-       {0xFFFFFFFF},
-       f32(4294967040.f)},
-      {"cvt.rn.f32.u64 %x, %a;", {"f32", "b64"}, {~0ull}, f32(0x1p64f)},
-      {"cvt.rn.f64.s64 %x, %a;", {"f64", "b64"}, {~0ull}, f64(-1)},
-      {"cvt.f64.f32 %x, %a;", {"f64", "f32"}, {f32(1.5f)}, f64(1.5)},
-      {"cvt.rn.f32.f64 %x, %a;", {"f32", "f64"}, {f64(0.1)}, f32(0.1f)},
-      {"cvt.rp.f32.f64 %x, %a;",
-       {"f32", "f64"},
-       {f64(1 + 1e-12)},
-       f32(1 + 0x1p-23f)},
-      {"cvt.sat.f32.f32 %x, %a;", {"f32", "f32"}, {f32(7)}, f32(1)},
-      {"cvt.ftz.f32.f32 %x, %a;", {"f32", "f32"}, {f32(kTiny)}, 0},
-      {"cvt.rn.f16.f32 %x, %a;", {"b16", "f32"}, {f32(65520)}, 0x7C00},
-      {"cvt.rz.f16.f32 %x, %a;", {"b16", "f32"}, {f32(65535)}, 0x7BFF},
-      {"cvt.rn.f16.f32 %x, %a;", {"b16", "f32"}, {f32(0x1p-24f)}, 1},
-      {"cvt.rn.f16.f32 %x, %a;", {"b16", "f32"}, {f32(0x1p-25f)}, 0},
-      {"cvt.f32.f16 %x, %a;", {"f32", "b16"}, {1}, f32(0x1p-24f)},
-      {"cvt.f32.f16 %x, %a;", {"f32", "b16"}, {0xFC00}, f32(-kInf)},
-      {"cvt.rn.bf16.f32 %x, %a;", {"b16", "f32"}, {0x3F808000}, 0x3F80},
-      {"cvt.rn.bf16.f32 %x, %a;", {"b16", "f32"}, {0x3F818000}, 0x3F82},
-      {"cvt.rz.bf16.f32 %x, %a;", {"b16", "f32"}, {0x3F81FFFF}, 0x3F81},
-      {"cvt.rn.bf16.f32 %x, %a;", {"b16", "f32"}, {kNan}, 0x7FFF},
-      {"cvt.f32.bf16 %x, %a;", {"f32", "b16"}, {0xC040}, f32(-3)},
-      {"cvt.rn.bf16x2.f32 %x, %a, %b;",
-       {"b32", "f32", "f32"},
-       {f32(1), f32(2)},
-       0x3F804000},
-      {"cvt.rn.relu.f16x2.f32 %x, %a, %b;",
-       {"b32", "f32", "f32"},
-       {f32(-1), f32(2)},
-       0x00004000},
-      {"cvt.rn.f16.s32 %x, %a;", {"b16", "b32"}, {3}, 0x4200},
-      {"cvt.rzi.s32.f16 %x, %a;", {"b32", "b16"}, {0xC100}, u32(-2)},
-      {"cvt.rna.tf32.f32 %x, %a;", {"b32", "f32"}, {0x3F801000}, 0x3F802000},
-  });
-}
-
-TEST(PtxInstruction, MovesAndAddresses) {
-  expectResults({
-      {"mov.b64 %x, {%a, %b};", {"b64", "b32", "b32"}, {1, 2}, 0x200000001},
-      {"mov.b64 {%a, %x}, %b;", {"b32", "b32", "b64"}, {0, 0x500000007}, 5},
-      {"mov.b32 %x, {%a, %b};", {"b32", "b16", "b16"}, {1, 2}, 0x20001},
-      {"mov.b32 {_, %x}, %a;", {"b16", "b32"}, {0x20001}, 2},
-      {"mov.b32 %x, 0fC0000000;", {"b32"}, {}, 0xC0000000},
-      {"mov.f32 %x, 0f40490FDB;", {"f32"}, {}, 0x40490FDB},
-      {"mov.f64 %x, 0d400921FB54442D18;", {"f64"}, {}, 0x400921FB54442D18},
-      {"mov.pred %p, 1; selp.b32 %x, 3, 4, %p;", {"b32"}, {}, 3},
-      {"ld.const.u8 %x, [table+5];", {"b32"}, {}, 6},
-      {"mov.u64 %a, table; cvta.const.u64 %a, %a; ld.u16 %x, [%a+2];",
-       {"b32", "b64"},
-       {0},
-       0x403},
-      {"ld.global.u32 %x, [numbers+8];", {"b32"}, {}, 30},
-      {"mov.u64 %a, numbers+4; ld.global.nc.L1::no_allocate.u32 %x, [%a];",
-       {"b32", "b64"},
-       {0},
-       20},
-      {"isspacep.global %p, %a; selp.b32 %x, 1, 0, %p;",
-       {"b32", "b64"},
-       {4096},
-       1},
-      {"ld.global.s8 %x, [%io+8];", {"b64", "b64"}, {0x80}, ~0ull - 127},
-      {"st.global.u8 [%io+8], %b; ld.global.b32 %x, [%io+8];",
-       {"b32", "b32", "b32"},
-       {0x11223344, 0xFF},
-       0x112233FF},
   });
 }

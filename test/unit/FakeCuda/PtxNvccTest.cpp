@@ -137,13 +137,13 @@ static const std::string &compiled(const std::string &flag) {
   std::string &text = texts[flag];
   if (!text.empty())
     return text;
-  std::string stem = testing::TempDir() + "zero-ptx-nvcc-test";
-  std::ofstream(stem + ".cu") << source;
+  TemporaryFile from(".cu"), to(".ptx");
+  std::ofstream(from.path) << source;
   std::string command = std::string(ZERO_NVCC) + " -ptx -arch=sm_90 " + flag +
-                        " -o " + stem + ".ptx " + stem + ".cu";
+                        " -o " + to.path + " " + from.path;
   EXPECT_EQ(std::system(command.c_str()), 0);
   std::stringstream read;
-  read << std::ifstream(stem + ".ptx").rdbuf();
+  read << std::ifstream(to.path).rdbuf();
   return text = read.str();
 }
 #endif

@@ -13,6 +13,9 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <type_traits>
@@ -42,6 +45,15 @@ public:
 private:
   fake_cuda::Window window;
   size_t count;
+};
+
+/// A file that no other process of tests has; gone in the end.
+struct TemporaryFile {
+  explicit TemporaryFile(const char *suffix)
+      : path(testing::TempDir() + "zero-ptx-" + std::to_string(getpid()) +
+             suffix) {}
+  ~TemporaryFile() { std::remove(path.c_str()); }
+  std::string path;
 };
 
 inline std::unique_ptr<fake_cuda::Module> parse(const std::string &text) {
