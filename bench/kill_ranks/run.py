@@ -14,7 +14,8 @@ import pathlib
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "test" / "e2e"))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "test" / "e2e"), str(ROOT / "script")]
 import harness  # noqa: E402
 import processes  # noqa: E402
 

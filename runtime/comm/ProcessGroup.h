@@ -55,6 +55,10 @@ public:
 
   /// Where this process is, for what others say when it is lost. Any thread.
   virtual void setPlace(const std::string &place) = 0;
+  /// What finds out more of where a process is, also one that is lost; it must
+  /// not call the group. Null: nothing does.
+  virtual void
+  describePlaces(std::function<std::string(uint32_t rank)> describe) {}
   /// Tells all processes that this one has failed; the first to say so wins.
   /// Returns at once. Any thread.
   virtual void reportFailure(const std::string &what) = 0;

@@ -67,7 +67,14 @@ SharedTransport::SharedTransport(zrt_group &group, const Program &program)
     everyone.push_back(from);
     withFirst.push_back(next(2, rank == 0 ? 0 : 1));
   }
+  processes.describePlaces([this](uint32_t rank) {
+    uint32_t place = control(rank).place.load();
+    return place ? "at " + commandText(this->program, place - 1)
+                 : std::string();
+  });
 }
+
+SharedTransport::~SharedTransport() { processes.describePlaces(nullptr); }
 
 SharedTransport::Control &SharedTransport::control(uint32_t rank) const {
   return *reinterpret_cast<Control *>(memory.block(rank, 0));

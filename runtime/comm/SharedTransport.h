@@ -37,6 +37,7 @@ public:
   void toFirst(uint32_t from, void *data, uint64_t bytes) override;
   void abort() override;
   std::atomic<uint32_t> *place() override;
+  ~SharedTransport() override;
 
   /// Throws Late for the ranks of a group that have not come within `limit`.
   [[noreturn]] void failLate(const TimedOut &timedOut,

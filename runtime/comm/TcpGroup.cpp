@@ -220,6 +220,12 @@ void TcpGroup::setPlace(const std::string &text) {
   placeChanged = true;
 }
 
+void TcpGroup::describePlaces(
+    std::function<std::string(uint32_t rank)> function) {
+  std::lock_guard<std::mutex> lock(mutex);
+  describe = std::move(function);
+}
+
 /// A message with its rank, once.
 static std::string withRank(uint32_t rank, const std::string &text) {
   std::string name = "rank " + std::to_string(rank);

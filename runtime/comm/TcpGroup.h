@@ -63,6 +63,8 @@ public:
   void barrier() override { allGather(""); }
 
   void setPlace(const std::string &place) override;
+  void
+  describePlaces(std::function<std::string(uint32_t rank)> function) override;
   void reportFailure(const std::string &what) override;
   void onPeerFailure(std::function<void()> abort) override;
   std::string failure() const override;
@@ -151,6 +153,7 @@ private:
   std::optional<Failure> decided, reported;
   bool zeroLost = false;
   std::string place;
+  std::function<std::string(uint32_t rank)> describe; // see describePlaces
   bool placeChanged = false, ending = false;
   Clock::time_point lastAlive{}, lastTick = Clock::now();
 

@@ -174,6 +174,9 @@ void TcpGroup::lose(Peer &peer, const std::string &how) {
     text += " before all processes were there";
   if (!peer.place.empty())
     text += " in " + peer.place;
+  std::string more = describe ? describe(*peer.rank) : "";
+  if (!more.empty())
+    text += ", " + more;
   decide(*peer.rank, text);
 }
 

@@ -253,19 +253,28 @@ static Timeline emptyTimeline(const zrt::Program &program,
   return timeline;
 }
 
+std::vector<zrt_span> zero_tools::spansOf(const zrt::Session &session,
+                                          uint32_t rank) {
+  std::vector<zrt_span> times;
+  if (zrt::Status failed = session.spans(rank, times))
+    throw std::runtime_error(failed.message());
+  return times;
+}
+
 Timeline zero_tools::measuredTimeline(const zrt::Program &program,
                                       const zrt::Session &session,
                                       const std::string &model,
-                                      const std::string &machine) {
+                                      const std::string &machine,
+                                      SpansByRank spans) {
   Timeline timeline = emptyTimeline(program, "measured", model, machine);
   zrt_counters counters = session.counters();
   timeline.stepSeconds = counters.step_ms / 1e3;
   timeline.exposedSeconds = counters.exposed_comm_ms / 1e3;
   uint32_t ranks = std::min(program.info().ranks, shownRanks);
+  for (uint32_t rank = uint32_t(spans.size()); rank < ranks; ++rank)
+    spans.push_back(spansOf(session, rank));
   for (uint32_t rank = 0; rank < ranks; ++rank) {
-    std::vector<zrt_span> times;
-    if (zrt::Status failed = session.spans(rank, times))
-      throw std::runtime_error(failed.message());
+    const std::vector<zrt_span> &times = spans[rank];
     RankSpans added(program, times, rank);
     timeline.spans.insert(timeline.spans.end(), added.spans.begin(),
                           added.spans.end());

@@ -19,13 +19,22 @@
 
 namespace zero_tools {
 
+/// When the commands of the last step ran, by rank.
+using SpansByRank = std::vector<std::vector<zrt_span>>;
+
+/// Those of a rank of this process. Throws std::runtime_error with the
+/// runtime's message.
+std::vector<zrt_span> spansOf(const zrt::Session &session, uint32_t rank);
+
 /// The last step of a session whose counters were reset before it. `model` and
-/// `machine` are names for people. Throws std::runtime_error with the runtime's
+/// `machine` are names for people. `spans` has the ranks that are shown; empty:
+/// they are the session's. Throws std::runtime_error with the runtime's
 /// message.
 mlir::zero::Timeline measuredTimeline(const zrt::Program &program,
                                       const zrt::Session &session,
                                       const std::string &model,
-                                      const std::string &machine);
+                                      const std::string &machine,
+                                      SpansByRank spans = {});
 
 /// The step as the plan says; nothing if it carries no times.
 std::optional<mlir::zero::Timeline>

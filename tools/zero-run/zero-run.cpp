@@ -27,6 +27,7 @@
 #include "zero/Cost/Machine.h"
 
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <optional>
 
@@ -82,21 +83,42 @@ static void checkBudget(const RunOptions &options, const zrt::Program &program,
         std::to_string(*budget));
 }
 
-static void writeTimelines(const RunOptions &options,
+/// Of all processes; each rank's times count from when its process began the
+/// step.
+static SpansByRank gatherSpans(const Training &training, RunGroup &group) {
+  std::vector<zrt_span> own = spansOf(training.runtime(), group.rank());
+  size_t size = own.size() * sizeof(zrt_span);
+  SpansByRank all;
+  for (const std::string &theirs : group.allGather(
+           std::string(reinterpret_cast<const char *>(own.data()), size))) {
+    all.emplace_back(own.size());
+    std::memcpy(all.back().data(), theirs.data(),
+                std::min(size, theirs.size()));
+  }
+  return all;
+}
+
+static void writeTimelines(const RunOptions &options, RunGroup *group,
                            const zrt::Program &program,
                            const Training &training,
                            const std::string &offloadChoice) {
   if (options.trace.empty() && options.report.empty())
     return;
   if (!training.metrics().step)
-    throw std::runtime_error("--trace and --report show the last step, and "
-                             "none was run");
+    throw CommonError("--trace and --report show the last step, and none was "
+                      "run");
+  SpansByRank spans;
+  if (group)
+    spans = gatherSpans(training, *group);
+  if (group && group->rank() != 0)
+    return;
   std::vector<mlir::zero::Timeline> timelines;
   if (auto predicted =
           predictedTimeline(program, options.model, options.machine))
     timelines.push_back(std::move(*predicted));
   timelines.push_back(measuredTimeline(program, training.runtime(),
-                                       options.model, options.machine));
+                                       options.model, options.machine,
+                                       std::move(spans)));
   for (mlir::zero::Timeline &timeline : timelines)
     timeline.offload = offloadChoice;
   if (llvm::Error failed = mlir::zero::writeTimelineFiles(
@@ -153,17 +175,16 @@ static void checkAccumulation(const RunOptions &options,
 }
 
 /// Writes what is to be written of a run that is over.
-static void writeResults(const RunOptions &options, Training &training,
-                         const LoadedModel &model, bool first) {
-  if (first)
-    writeTimelines(options, model.program, training, model.offloadChoice);
+static void writeResults(const RunOptions &options, RunGroup *group,
+                         Training &training, const LoadedModel &model) {
+  writeTimelines(options, group, model.program, training, model.offloadChoice);
   if (!options.saveWeights.empty())
     training.saveWeights(options.saveWeights);
   if (!options.saveHf.empty())
     training.saveHuggingFace(
         options.saveHf,
         uint64_t(options.shardBytes.value_or(zrt::huggingFaceShardBytes)));
-  if (options.summary && first)
+  if (options.summary && (!group || group->rank() == 0))
     printSummary(model.program, training.metrics());
 }
 
@@ -178,7 +199,7 @@ static void train(const RunOptions &options, RunGroup *group,
     // So that nothing is left of a run that is killed.
     model.temporary.reset();
     training.run();
-    writeResults(options, training, model, !group || group->rank() == 0);
+    writeResults(options, group, training, model);
     if (group)
       group->barrier();
   } catch (const std::exception &error) {

@@ -177,9 +177,12 @@ TEST(TcpGroup, ConnectionWithoutByeIsALostRank) {
       auto group = TcpGroup::create(std::move(own));
       EXPECT_FALSE(group->oneMachine());
       EXPECT_EQ(group->localSize(), 2u);
+      group->describePlaces(
+          [](uint32_t rank) { return "at command " + std::to_string(rank); });
       std::string why = peerFailure([&] { group->barrier(); });
       EXPECT_EQ(why.find("rank 2 was lost (its connection"), 0u) << why;
-      EXPECT_NE(why.find(") in step 17"), std::string::npos) << why;
+      EXPECT_NE(why.find(") in step 17, at command 2"), std::string::npos)
+          << why;
       EXPECT_EQ(group->printsFailure(), group->rank() == 0);
     });
   for (std::thread &thread : threads)

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LaunchSettings.h"
+#include "tools/zero-run/LaunchSettings.h"
 
 #include "gtest/gtest.h"
 #include <map>
