@@ -217,7 +217,7 @@ def a_silent_rank(tools):
 
 
 def too_few_devices(tools):
-    says(mlp(tools, 4, 3, FAKE_CUDA_DEVICES="2"), "4", "2", "device")
+    says(mlp(tools, 4, 3, FAKE_CUDA_DEVICES="2"), "rank", "2 CUDA devices")
 
 
 def too_little_memory(tools):
