@@ -8,7 +8,7 @@
 
 #include "test/unit/FakeCuda/Fixture.h"
 
-#include <csignal>
+#include <sys/wait.h>
 
 using namespace testing;
 
@@ -149,13 +149,18 @@ TEST_F(MemoryTest, belongsToItsDevice) {
                {"FAKE_CUDA_DEVICES", "2"});
 }
 
+/// By a signal, or by a sanitizer that has caught it.
+static bool hasCrashed(int status) {
+  return WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) != 0);
+}
+
 TEST_F(MemoryTest, isNotTheHosts) {
   EXPECT_EXIT(runAlone([] {
                 useDevice(0);
                 CUdeviceptr memory = allocate(16);
                 *reinterpret_cast<volatile char *>(memory) = 1;
               }),
-              KilledBySignal(SIGSEGV), "");
+              hasCrashed, "");
 }
 
 TEST_F(MemoryTest, ofTheHostMustBePinnedForAsynchronousCopies) {
