@@ -15,6 +15,7 @@
 #include "runtime/comm/Transport.h"
 #include "runtime/core/Memory.h"
 
+#include <pthread.h>
 #include <thread>
 
 using namespace zrt;
@@ -31,6 +32,16 @@ static CollectivePiece pieceOf(const Problem &problem) {
   uint64_t chunk =
       problem.op == fb::Op_AllReduce ? problem.elements : problem.chunk();
   return {fb::DType_F32, problem.elements, chunk, {}, {}, problem.ranks};
+}
+
+/// A run is shorter than the system takes to spread new threads over cores.
+static void takeCore(uint32_t rank, size_t ranks) {
+  if (ranks > std::thread::hardware_concurrency())
+    return;
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  CPU_SET(rank, &cores);
+  pthread_setaffinity_np(pthread_self(), sizeof(cores), &cores);
 }
 
 namespace {
@@ -63,6 +74,7 @@ public:
     std::vector<std::thread> threads;
     for (uint32_t rank = 0; rank < blocks.size(); ++rank)
       threads.emplace_back([this, rank, times] {
+        takeCore(rank, blocks.size());
         for (uint32_t time = 0; time < times; ++time)
           collective->run(rank);
       });

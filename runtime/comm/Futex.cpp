@@ -63,8 +63,8 @@ void WatchedNumber::increment() {
 }
 
 /// Where processes share cores, letting the other run is faster than sleeping
-/// until it wakes this one.
-static constexpr uint32_t mostYields = 20;
+/// until it wakes this one; behind a thread that computes it is not.
+static constexpr uint32_t mostYields = 3;
 
 /// Looks for a while; true if the number is still the same.
 bool WatchedNumber::look(uint32_t seen) const {

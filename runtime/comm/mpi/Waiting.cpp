@@ -24,7 +24,7 @@ using namespace zrt::mpi;
 /// Who waits for a message that is on its way looks for it, where each thread
 /// can have a core of its own; then lets others run; and who waits for another
 /// rank's compute sleeps and hardly disturbs it.
-static constexpr uint32_t mostLooks = 4000, mostYields = 200;
+static constexpr uint32_t mostLooks = 4000, mostYields = 20;
 static constexpr auto sleepTime = std::chrono::microseconds(50);
 
 void zrt::mpi::check(int code, const char *what) {
