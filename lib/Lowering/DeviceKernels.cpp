@@ -89,6 +89,8 @@ static void addToNvvm(OpPassManager &pm) {
   options.indexBitwidth = 64;
   options.useBarePtrCallConv = true;
   gpu.addPass(createConvertGpuOpsToNVVMOps(options));
+  // Of integers: the pass before takes LLVM's intrinsics for illegal.
+  gpu.addPass(createConvertMathToLLVMPass());
   gpu.addPass(createCanonicalizerPass());
   gpu.addPass(createCSEPass());
   gpu.addPass(createReconcileUnrealizedCastsPass());

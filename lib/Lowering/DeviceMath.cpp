@@ -27,6 +27,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
+#include "llvm/Support/Program.h"
 #include "llvm/Support/SourceMgr.h"
 
 #include <cmath>
@@ -109,12 +110,19 @@ static bool callInstruction(llvm::Function &function) {
   return true;
 }
 
-/// Where CUDA's toolkit may be.
+/// Where CUDA's toolkit may be: where the environment says, or else beside nvcc
+/// and where installers put it.
 static SmallVector<std::string> getToolkits() {
   SmallVector<std::string> places;
   for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
     if (std::optional<std::string> value = llvm::sys::Process::GetEnv(variable))
       places.push_back(*value);
+  if (!places.empty())
+    return places;
+  if (llvm::ErrorOr<std::string> nvcc = llvm::sys::findProgramByName("nvcc")) {
+    StringRef folder = llvm::sys::path::parent_path(*nvcc);
+    places.push_back(llvm::sys::path::parent_path(folder).str());
+  }
   places.push_back("/usr/local/cuda");
   return places;
 }
@@ -135,9 +143,15 @@ static LogicalResult linkLibdevice(llvm::Module &module, std::string function,
              << "cannot read " << file << ": " << error.getMessage();
     library->setTargetTriple(module.getTargetTriple());
     library->setDataLayout(module.getDataLayout());
+    // no test: a library that can be read can be linked.
     if (llvm::Linker::linkModules(module, std::move(library),
                                   llvm::Linker::Flags::LinkOnlyNeeded))
       return emitError(loc) << "cannot link " << file;
+    // Functions that are not kernels disappear where they are inlined.
+    for (llvm::Function &definition : module)
+      if (!definition.isDeclaration() &&
+          definition.getCallingConv() != llvm::CallingConv::PTX_Kernel)
+        definition.setLinkage(llvm::GlobalValue::InternalLinkage);
     return success();
   }
   return emitError(loc)

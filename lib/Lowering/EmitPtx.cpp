@@ -15,7 +15,9 @@
 #include "DeviceMath.h"
 #include "EmitObject.h"
 
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/IR/Instructions.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -59,6 +61,36 @@ std::string zero::getDeviceLayout(const KernelTarget &target, Location loc) {
   return machine ? machine->createDataLayout().getStringRepresentation() : "";
 }
 
+/// Whether nothing is stored through `pointer`. Kernels make an integer of it
+/// only to test its alignment.
+static bool isOnlyRead(llvm::Value *pointer,
+                       llvm::SmallPtrSetImpl<llvm::Value *> &seen) {
+  if (!seen.insert(pointer).second)
+    return true;
+  return llvm::all_of(pointer->users(), [&](llvm::User *user) {
+    if (isa<llvm::LoadInst, llvm::PtrToIntInst, llvm::ICmpInst>(user))
+      return true;
+    return isa<llvm::GetElementPtrInst, llvm::AddrSpaceCastInst, llvm::PHINode,
+               llvm::SelectInst>(user) &&
+           isOnlyRead(user, seen);
+  });
+}
+
+/// LLVM takes a pointer that becomes an integer for one that anything may be
+/// stored through. What is read alone, of buffers that do not overlap, may be
+/// loaded by way of the read-only cache (ld.global.nc).
+static void markReadOnly(llvm::Module &module) {
+  for (llvm::Function &function : module) {
+    if (function.getCallingConv() != llvm::CallingConv::PTX_Kernel)
+      continue;
+    for (llvm::Argument &argument : function.args()) {
+      llvm::SmallPtrSet<llvm::Value *, 16> seen;
+      if (isOnlyRead(&argument, seen))
+        argument.addAttr(llvm::Attribute::ReadOnly);
+    }
+  }
+}
+
 LogicalResult zero::emitPtx(llvm::Module &module, const KernelTarget &target,
                             Location loc, std::string &ptx) {
   std::unique_ptr<llvm::TargetMachine> machine = createMachine(target, loc);
@@ -69,6 +101,7 @@ LogicalResult zero::emitPtx(llvm::Module &module, const KernelTarget &target,
   if (failed(linkDeviceMath(module, loc)))
     return failure();
   optimizeKernels(module, *machine);
+  markReadOnly(module);
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream stream(text);
   llvm::legacy::PassManager passes;

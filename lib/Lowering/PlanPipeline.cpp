@@ -21,11 +21,13 @@
 using namespace mlir;
 using namespace mlir::zero;
 
-void mlir::zero::buildPlanPipeline(OpPassManager &pm) {
+void mlir::zero::buildPlanPipeline(OpPassManager &pm, bool fuseEpilogues) {
   // Sees which inputs are indices, so it runs before kernels hide their uses.
   pm.addNestedPass<func::FuncOp>(createPlanBoundInputs());
   pm.addPass(createPlanOutlineKernels());
   pm.addPass(createPlanLower());
+  if (fuseEpilogues)
+    pm.addPass(createPlanFuseEpilogues());
   // Every command asked for its own view of a buffer; equal ones are merged.
   pm.addNestedPass<plan::ProgramOp>(createCSEPass());
   pm.addNestedPass<plan::ProgramOp>(createPlanAllocate());
@@ -35,5 +37,5 @@ void mlir::zero::buildPlanPipeline(OpPassManager &pm) {
 void mlir::zero::registerPlanPipeline() {
   PassPipelineRegistration<>("plan-pipeline",
                              "from a partitioned step to an allocated plan",
-                             buildPlanPipeline);
+                             [](OpPassManager &pm) { buildPlanPipeline(pm); });
 }

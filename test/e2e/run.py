@@ -17,6 +17,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "script"))
 import accumulation  # noqa: E402
+import assemble  # noqa: E402
 import bad_input  # noqa: E402
 import checkpoint  # noqa: E402
 import cuda  # noqa: E402
@@ -32,6 +33,7 @@ import recompute  # noqa: E402
 import references  # noqa: E402
 import schedule  # noqa: E402
 import training  # noqa: E402
+import transports  # noqa: E402
 
 
 def main():
@@ -51,6 +53,7 @@ def main():
         recompute.add_cases(cases, runner)
         offload.add_cases(cases, runner)
         offload_choice.add_cases(cases, runner)
+        assemble.add_cases(cases, tools)
         bad_input.add_cases(cases, tools)
         checkpoint.add_cases(cases, tools)
         failures.add_cases(cases, tools)
@@ -60,6 +63,7 @@ def main():
         loss_scales.add_cases(cases, tools)
         output.add_cases(cases, tools)
         processes.add_cases(cases, tools)
+        transports.add_cases(cases, runner)
         if args.list:
             print("\n".join(name for name, _ in cases.cases))
             return 0

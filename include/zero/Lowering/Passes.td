@@ -111,6 +111,41 @@ def PlanLower : Pass<"plan-lower", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::plan::PlanDialect"];
 }
 
+def PlanFuseEpilogues : Pass<"plan-fuse-epilogues", "::mlir::ModuleOp"> {
+  let summary = "Make activations and bias gradients epilogues of products";
+  let description = [{
+    Accepts programs without offsets. Launches of a kernel that is a single
+    operation become part of a `plan.call @matmul` of two matrices, as cuBLASLt
+    has them; only GPUs run the result. Attributes of the call say which, and what
+    is written stands last, the product's result behind the others:
+
+    | attributes | buffers | computes |
+    |---|---|---|
+    | `gelu` (of tanh) or `relu` | a, b, [bias,] out | out = gelu(a b + bias) |
+    | `gelu`, `aux` | a, b, [bias,] x, out | x = a b + bias too |
+    | `gelu_grad` | a, b, x, out | out = gelu'(x) * (a b) |
+    | `gelu_grad`, `bias_grad` | a, b, x, d, out | d = the sum of out's rows too |
+    | `bias_grad_a` | a, b, d, out | out = a b and d = the sum of a's columns |
+    | `bias_grad_b` | a, b, d, out | out = a b and d = the sum of b's rows |
+
+    The fused command stands where the product stood: only launches on the compute
+    stream that wait for nothing, and whose result nobody uses in between, are
+    fused. x and the matrices that are summed have a multiple of 8 columns.
+
+    ```mlir
+    // before
+    plan.call @matmul(%a, %b, %bias, %x) writes [3] : ...
+    plan.launch @gelu(%x, %y) writes [1] : ...
+    // after
+    plan.call @matmul(%a, %b, %bias, %x, %y) writes [3, 4] {aux, gelu} : ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::plan::PlanDialect"];
+  let statistics = [
+    Statistic<"numFused", "fused", "Number of launches that became epilogues">
+  ];
+}
+
 def PlanAllocate : Pass<"plan-allocate", "::mlir::plan::ProgramOp"> {
   let summary = "Give every buffer its byte offset and every arena its size";
   let description = [{

@@ -25,8 +25,9 @@ struct KernelTarget;
 
 /// Adds the passes from a partitioned step to an allocated `plan.program`:
 /// plan-bound-inputs, plan-outline-kernels, plan-lower, plan-allocate,
-/// zero-verify.
-void buildPlanPipeline(OpPassManager &pm);
+/// zero-verify; with `fuseEpilogues`, for a GPU, plan-fuse-epilogues before the
+/// allocation.
+void buildPlanPipeline(OpPassManager &pm, bool fuseEpilogues = false);
 
 /// Registers buildPlanPipeline as --plan-pipeline.
 void registerPlanPipeline();
