@@ -148,6 +148,7 @@ LogicalResult GpuMapper::run() {
   if (failed(collectSteps()))
     return failure();
   takeFills();
+  dropUnread();
   for (size_t i = 0; i < steps.size(); ++i)
     if (!steps[i].done && steps[i].kind != Kind::Effect)
       if (failed(emit(i)))
@@ -284,28 +285,67 @@ bool zero::isLinear(OpOperand &operand) {
                     : countLoops(op, utils::IteratorType::parallel));
 }
 
-Value GpuMapper::takeFill(Value base, size_t step) {
+/// The one value that a whole buffer has before `step`, or null; `writer` gets
+/// the step that has written it. Copies of such a buffer are such buffers.
+Value GpuMapper::findFill(Value base, size_t step, size_t &writer) {
   for (size_t i = step; i-- > 0;) {
     llvm::SetVector<Value> touched, written;
     getTouched(steps[i].op, touched, written);
-    if (!touched.contains(base))
+    if (!written.contains(base))
       continue;
     auto fill = dyn_cast<linalg::GenericOp>(steps[i].op);
     if (!fill || steps[i].done || fill.getNumDpsInits() != 1 ||
         !isParallel(fill) || !isLinear(*fill.getDpsInitOperand(0)))
       return Value();
-    Value yielded = fill.getBody()->getTerminator()->getOperand(0);
-    auto arg = dyn_cast<BlockArgument>(yielded);
-    Value filler = yielded;
+    writer = i;
+    Value filler = fill.getBody()->getTerminator()->getOperand(0);
+    auto arg = dyn_cast<BlockArgument>(filler);
     if (arg && arg.getOwner() == fill.getBody())
       filler = fill->getOperand(arg.getArgNumber());
-    if (!filler || isa<MemRefType>(filler.getType()) ||
-        (filler.getDefiningOp() && fill->isAncestor(filler.getDefiningOp())))
-      return Value();
-    steps[i].done = true;
-    return filler;
+    size_t source;
+    if (isa<MemRefType>(filler.getType()))
+      return getBase(filler) == base ? Value()
+                                     : findFill(getBase(filler), i, source);
+    Operation *def = filler.getDefiningOp();
+    return def && fill->isAncestor(def) ? Value() : filler;
   }
   return Value();
+}
+
+Value GpuMapper::takeFill(Value base, size_t step) {
+  size_t writer;
+  Value fill = findFill(base, step, writer);
+  if (!fill)
+    return Value();
+  // Who reads it in between needs the buffer.
+  for (size_t i = writer + 1; i < step; ++i) {
+    llvm::SetVector<Value> touched, written;
+    getTouched(steps[i].op, touched, written);
+    if (touched.contains(base))
+      return Value();
+  }
+  steps[writer].done = true;
+  return fill;
+}
+
+/// Drops elementwise steps whose temporaries nobody reads any more.
+void GpuMapper::dropUnread() {
+  for (size_t i = steps.size(); i-- > 0;) {
+    auto op = dyn_cast<linalg::GenericOp>(steps[i].op);
+    if (!op || steps[i].done || steps[i].kind != Kind::Map)
+      continue;
+    auto isRead = [&](Value out) {
+      Value base = getBase(out);
+      if (!base.getDefiningOp<memref::AllocaOp>())
+        return true;
+      return llvm::any_of(steps, [&](const Step &other) {
+        llvm::SetVector<Value> touched, written;
+        getTouched(other.op, touched, written);
+        return other.op != op && !other.done && touched.contains(base);
+      });
+    };
+    steps[i].done = llvm::none_of(op.getOutputs(), isRead);
+  }
 }
 
 SmallVector<linalg::GenericOp> GpuMapper::takeReaders(Value base, size_t step) {

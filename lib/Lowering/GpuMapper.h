@@ -95,7 +95,9 @@ private:
   /// The value that a whole buffer was filled with right before `step`, whose
   /// fill is then dropped; null if that is not known.
   Value takeFill(Value base, size_t step);
+  Value findFill(Value base, size_t step, size_t &writer);
   void takeFills();
+  void dropUnread();
   /// The elementwise steps after `step` that only read the temporary `base`
   /// where it has just been computed; they are done if it returns some.
   SmallVector<linalg::GenericOp> takeReaders(Value base, size_t step);
