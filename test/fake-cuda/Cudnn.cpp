@@ -313,6 +313,7 @@ static void execute(CUstream stream, const Descriptor &plan,
       addAccesses(tensor, address, accesses);
   }
   std::string text = plan.graph->text();
+  log("cudnnBackendExecute(%s, %s)", text.c_str(), streamName(stream).c_str());
   if (enqueue(stream,
               {"cudnnBackendExecute (" + text + ")", std::move(accesses),
                [execution] { return execution.run(); }}) != CUDA_SUCCESS)
