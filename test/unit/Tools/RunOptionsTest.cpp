@@ -52,6 +52,35 @@ TEST(RunOptions, PlansAndStepsNeedNoLoss) {
   EXPECT_EQ(errorOf({"s.mlir", "--data", "d", "--zero-stage", "2"}), "");
 }
 
+TEST(RunOptions, ReadsProcesses) {
+  auto options = parse({"s.zplan", "--data", "d", "--processes", "4",
+                        "--transport", "shm", "--timeout", "5",
+                        "--timeout-factor", "10", "--connect-timeout", "7"});
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->launch.processes, 4);
+  EXPECT_EQ(options->transport, "shm");
+  EXPECT_EQ(options->timeoutSeconds, 5);
+  EXPECT_EQ(options->timeoutFactor, 10);
+  EXPECT_EQ(options->connectSeconds, 7);
+  options = parse({"s.zplan", "--data", "d", "--rank", "1", "--world-size", "2",
+                   "--master-addr", "h", "--master-port", "7"});
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->launch.rank, 1);
+  EXPECT_EQ(options->launch.worldSize, 2);
+  EXPECT_EQ(options->launch.masterAddress, "h");
+  EXPECT_EQ(options->launch.masterPort, 7);
+}
+
+TEST(RunOptions, RefusesProcessesThatAreStartedTwice) {
+  EXPECT_EQ(
+      errorOf({"s.zplan", "--data", "d", "--processes", "2", "--rank", "0"}),
+      "--processes starts all processes here; --rank, --world-size, "
+      "--local-rank, --master-addr and --master-port are for processes "
+      "started otherwise");
+  EXPECT_EQ(errorOf({"s.zplan", "--data", "d", "--transport", "tcp"}),
+            "--transport 'tcp': expected auto, shm or mpi");
+}
+
 TEST(RunOptions, ReadsASchedule) {
   auto options =
       parse({"m.onnx", "--data", "d", "--loss", "mse", "--memory", "24GiB",
