@@ -132,7 +132,8 @@ static LogicalResult runPhases(ModuleOp module, const CompileOptions &options,
   if (failed(runZeroPhases(module, options, budgets)))
     return failure();
   PassManager passes(module.getContext());
-  zero::buildPlanPipeline(passes);
+  zero::buildPlanPipeline(passes,
+                          StringRef(options.target).starts_with("cuda:"));
   return passes.run(module);
 }
 
