@@ -226,14 +226,16 @@ void TcpGroup::describePlaces(
   describe = std::move(function);
 }
 
-/// A message with its rank, once.
+/// A message with its rank, once: "rank 2, ..." may stand in it already.
 static std::string withRank(uint32_t rank, const std::string &text) {
   std::string name = "rank " + std::to_string(rank);
-  bool named = text.compare(0, name.size(), name) == 0 &&
-               text.size() > name.size() &&
-               (text[name.size()] == ',' || text[name.size()] == ':' ||
-                text[name.size()] == ' ');
-  return named ? text : name + ": " + text;
+  for (const std::string &before : {std::string(), std::string(": ")})
+    for (char after : {',', ':', ' '}) {
+      size_t at = text.find(before + name + after);
+      if (at != text.npos && (at == 0 || !before.empty()))
+        return text;
+    }
+  return name + ": " + text;
 }
 
 void TcpGroup::reportFailure(const std::string &what) {

@@ -142,18 +142,19 @@ TEST(TcpGroup, MessagesNameTheRankOnce) {
   Processes run(2);
   run.asAll([&](TcpGroup &group) {
     if (group.rank() == 1)
-      group.reportFailure("rank 1, layer 2: failed");
+      group.reportFailure("m.zplan: step 3: rank 1, layer 2: failed");
     EXPECT_EQ(peerFailure([&] {
                 for (;;)
                   group.barrier();
               }),
-              "rank 1, layer 2: failed");
+              "m.zplan: step 3: rank 1, layer 2: failed");
   });
 }
 
-/// A process that says the right Hello and then goes without a Bye.
+/// A process that says the right Hello and goes without a Bye once `mayGo`.
 static void comeAndGo(uint16_t port, uint32_t rank, uint32_t size,
-                      const std::string &place) {
+                      const std::string &place,
+                      const std::function<bool()> &mayGo) {
   Socket socket = connectTo("127.0.0.1", port, 10);
   std::string bytes =
       encodeFrame(
@@ -162,15 +163,16 @@ static void comeAndGo(uint16_t port, uint32_t rank, uint32_t size,
       encodeFrame(FrameKind::Alive, place);
   EXPECT_EQ(writeSome(socket, bytes.data(), bytes.size()).bytes,
             long(bytes.size()));
-  // Until it is welcome.
-  char buffer[4096];
-  while (readSome(socket, buffer, sizeof(buffer)).bytes <= 0)
+  while (!mayGo())
     std::this_thread::sleep_for(1ms);
 }
 
 TEST(TcpGroup, ConnectionWithoutByeIsALostRank) {
   Processes run(3);
-  std::thread lost([&] { comeAndGo(run.port, 2, 3, "step 17"); });
+  std::atomic<int> ready{0};
+  std::thread lost([&] {
+    comeAndGo(run.port, 2, 3, "step 17", [&] { return ready == 2; });
+  });
   std::vector<std::thread> threads;
   for (uint32_t rank = 0; rank < 2; ++rank)
     threads.emplace_back([&, own = run.options(rank)]() mutable {
@@ -179,6 +181,7 @@ TEST(TcpGroup, ConnectionWithoutByeIsALostRank) {
       EXPECT_EQ(group->localSize(), 2u);
       group->describePlaces(
           [](uint32_t rank) { return "at command " + std::to_string(rank); });
+      ++ready;
       std::string why = peerFailure([&] { group->barrier(); });
       EXPECT_EQ(why.find("rank 2 was lost (its connection"), 0u) << why;
       EXPECT_NE(why.find(") in step 17, at command 2"), std::string::npos)
