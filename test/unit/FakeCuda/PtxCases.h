@@ -75,15 +75,13 @@ inline std::string moduleOf(const std::vector<Case> &cases) {
 }
 
 inline void expectPtxasAccepts(const std::string &text) {
-#ifdef ZERO_PTXAS
+  if (!*ZERO_PTXAS)
+    return;
   TemporaryFile file(".ptx");
   std::ofstream(file.path) << text;
   std::string command =
       std::string(ZERO_PTXAS) + " -arch=sm_90 -o /dev/null " + file.path;
   EXPECT_EQ(std::system(command.c_str()), 0);
-#else
-  (void)text;
-#endif
 }
 
 inline void expectResults(const std::vector<Case> &cases) {

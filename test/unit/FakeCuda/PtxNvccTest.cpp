@@ -18,7 +18,6 @@
 #include <cmath>
 #include <fstream>
 #include <functional>
-#include <map>
 #include <sstream>
 
 using namespace ptx_test;
@@ -130,13 +129,8 @@ extern "C" __global__ void sort(unsigned long long *values) {
 }
 )";
 
-#ifdef ZERO_NVCC
-/// The source, compiled with a flag; once.
-static const std::string &compiled(const std::string &flag) {
-  static std::map<std::string, std::string> texts;
-  std::string &text = texts[flag];
-  if (!text.empty())
-    return text;
+/// The PTX of the source.
+static std::string compile(const std::string &flag) {
   TemporaryFile from(".cu"), to(".ptx");
   std::ofstream(from.path) << source;
   std::string command = std::string(ZERO_NVCC) + " -ptx -arch=sm_90 " + flag +
@@ -144,34 +138,17 @@ static const std::string &compiled(const std::string &flag) {
   EXPECT_EQ(std::system(command.c_str()), 0);
   std::stringstream read;
   read << std::ifstream(to.path).rdbuf();
-  return text = read.str();
+  return read.str();
 }
-#endif
-
-namespace {
-class PtxNvcc : public testing::TestWithParam<const char *> {
-protected:
-  void SetUp() override {
-#ifdef ZERO_NVCC
-    module = parse(compiled(GetParam()));
-    ASSERT_TRUE(module);
-#else
-    GTEST_SKIP() << "there is no nvcc";
-#endif
-  }
-
-  std::unique_ptr<fake_cuda::Module> module;
-};
-} // namespace
 
 static float input(int i) { return std::sin(i * 0.37f) * 7 + 0.01f * i; }
 
-TEST_P(PtxNvcc, Softmax) {
+static void checkSoftmax(fake_cuda::Module &module) {
   const int rows = 3, n = 200;
   Array<float> x(rows * n), y(rows * n);
   for (int i = 0; i < rows * n; ++i)
     x[i] = input(i);
-  EXPECT_EQ(launch(*module, "softmax", {{rows, 1, 1}, {128, 1, 1}, n * 4},
+  EXPECT_EQ(launch(module, "softmax", {{rows, 1, 1}, {128, 1, 1}, n * 4},
                    x.address(), y.address(), n),
             "");
   for (int row = 0; row < rows; ++row) {
@@ -184,14 +161,14 @@ TEST_P(PtxNvcc, Softmax) {
   }
 }
 
-TEST_P(PtxNvcc, Functions) {
+static void checkFunctions(fake_cuda::Module &module) {
   const int n = 1000;
   Array<float> x(n), y(n);
   for (int i = 0; i < n; ++i)
     x[i] = input(i);
   x[10] = 1e9f; // reduced by the slow path
   x[11] = -3e7f;
-  EXPECT_EQ(launch(*module, "functions", {{4, 1, 1}, {256, 1, 1}}, x.address(),
+  EXPECT_EQ(launch(module, "functions", {{4, 1, 1}, {256, 1, 1}}, x.address(),
                    y.address(), n),
             "");
   const std::function<double(double)> functions[] = {
@@ -212,12 +189,12 @@ TEST_P(PtxNvcc, Functions) {
   }
 }
 
-TEST_P(PtxNvcc, Doubles) {
+static void checkDoubles(fake_cuda::Module &module) {
   const int n = 100;
   Array<double> x(n), y(n);
   for (int i = 0; i < n; ++i)
     x[i] = input(i);
-  EXPECT_EQ(launch(*module, "doubles", {{1, 1, 1}, {128, 1, 1}}, x.address(),
+  EXPECT_EQ(launch(module, "doubles", {{1, 1, 1}, {128, 1, 1}}, x.address(),
                    y.address(), n),
             "");
   for (int i = 0; i < n; ++i) {
@@ -230,13 +207,13 @@ TEST_P(PtxNvcc, Doubles) {
   }
 }
 
-TEST_P(PtxNvcc, Halves) {
+static void checkHalves(fake_cuda::Module &module) {
   const int n = 64;
   Array<uint16_t> a(n), b(n);
   Array<uint32_t> c(n, 0x40003C00); // (1, 2)
   for (int i = 0; i < n; ++i)
     a[i] = 0x3F80 + i; // 1 + i / 128
-  EXPECT_EQ(launch(*module, "halves", {{1, 1, 1}, {64, 1, 1}}, a.address(),
+  EXPECT_EQ(launch(module, "halves", {{1, 1, 1}, {64, 1, 1}}, a.address(),
                    b.address(), c.address(), n),
             "");
   for (int i = 0; i < n; ++i) {
@@ -251,14 +228,14 @@ TEST_P(PtxNvcc, Halves) {
   }
 }
 
-TEST_P(PtxNvcc, Divisors) {
+static void checkDivisors(fake_cuda::Module &module) {
   const int n = 500;
   Array<int> a(n), b(n), c(n);
   for (int i = 0; i < n; ++i) {
     a[i] = i * 7919 % 10007 * 6;
     b[i] = i * 104729 % 5003 * 4;
   }
-  EXPECT_EQ(launch(*module, "divisors", {{2, 1, 1}, {256, 1, 1}}, a.address(),
+  EXPECT_EQ(launch(module, "divisors", {{2, 1, 1}, {256, 1, 1}}, a.address(),
                    b.address(), c.address(), n),
             "");
   for (int i = 0; i < n; ++i) {
@@ -269,15 +246,30 @@ TEST_P(PtxNvcc, Divisors) {
   }
 }
 
-TEST_P(PtxNvcc, Sort) {
+static void checkSort(fake_cuda::Module &module) {
   Array<uint64_t> values(256);
   for (uint64_t i = 0; i < 256; ++i)
     values[i] = i * 0x9E3779B97F4A7C15;
   std::vector<uint64_t> expected = values.values();
   std::sort(expected.begin(), expected.end());
-  EXPECT_EQ(launch(*module, "sort", {{1, 1, 1}, {256, 1, 1}}, values.address()),
+  EXPECT_EQ(launch(module, "sort", {{1, 1, 1}, {256, 1, 1}}, values.address()),
             "");
   EXPECT_EQ(values.values(), expected);
+}
+
+using PtxNvcc = testing::TestWithParam<const char *>;
+
+TEST_P(PtxNvcc, Kernels) {
+  if (!*ZERO_NVCC)
+    GTEST_SKIP() << "there is no nvcc";
+  auto module = parse(compile(GetParam()));
+  ASSERT_TRUE(module);
+  checkSoftmax(*module);
+  checkFunctions(*module);
+  checkDoubles(*module);
+  checkHalves(*module);
+  checkDivisors(*module);
+  checkSort(*module);
 }
 
 // Optimized, and as written: with its variables in local memory.
