@@ -61,11 +61,22 @@ def offloaded(runner, name, stage, rule):
         nothing_is_left(flags[-1])
 
 
+def mpi_needs_a_launcher(runner):
+    """Processes that zero-run starts are no MPI processes: one error that says what to do."""
+    m = model("mlp")
+    done = runner.tools.call("zero-run", m.folder / f"{FORM}.onnx", *m.loss_flags("sgd"), *m.dims(FORM, 2), "--batch", 2,
+                             "--data", m.folder / "data.safetensors", "--steps", 1, "--processes", 2, "--transport", "mpi")
+    told = [line for line in done.stderr.splitlines() if "the transport mpi needs processes that mpirun or srun" in line]
+    require(done.returncode and len(told) == 1, f"zero-run exits {done.returncode}: {done.stderr[-300:]}")
+
+
 def add_cases(cases, runner):
     ways = ["shm"] + (["mpi"] if shutil.which("mpirun") else [])
     for way, stage, step in itertools.product(ways, STAGES, STEPS):
         name = "gpt2" if step == "plain" else "mlp"
         if way == "shm" or stage in (0, 3):
             cases.add(f"transports/{way}/{name}/{stage}/{step}", bits_of_threads, runner, way, name, stage, step)
+    if "mpi" in ways:
+        cases.add("transports/mpi/needs_a_launcher", mpi_needs_a_launcher, runner)
     for stage, rule in itertools.product((2, 3), ("optimizer=host", "optimizer=disk")):
         cases.add(f"transports/offload/{stage}/{rule}", offloaded, runner, "mlp", stage, rule)

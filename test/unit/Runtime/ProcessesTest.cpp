@@ -18,6 +18,7 @@
 
 #include <filesystem>
 #include <limits>
+#include <sys/resource.h>
 #include <unistd.h>
 
 using namespace zrt;
@@ -343,4 +344,33 @@ TEST(Processes, SharedMemoryNeedsOneMachine) {
   group.transport = "pigeons";
   EXPECT_EQ(sessionError(plan, in(group)),
             "unknown transport \"pigeons\"; use shm or mpi");
+}
+
+/// The library of the transport is not beside the tests.
+TEST(Processes, MpiIsLoadedWhenItIsUsed) {
+  PlanBuilder plan(1);
+  ThreadHub hub(1);
+  zrt_group group = makeGroup(hub, 0);
+  group.transport = "mpi";
+  std::string text = sessionError(plan, in(group));
+  EXPECT_EQ(text.rfind("the transport mpi cannot be loaded: ", 0), 0u) << text;
+}
+
+/// The kernel ends a process that makes a longer file than it may.
+TEST(Processes, MemoryThatMayNotBeShared) {
+  PlanBuilder plan(1);
+  plan.input("x", {1 << 20});
+  ThreadHub hub(1);
+  zrt_group group = makeGroup(hub, 0);
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = {1 << 20, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  std::string text = sessionError(plan, in(group));
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_NE(text.find(" bytes of memory, but this process may not make files "
+                      "of more than 1048576 bytes; raise the limit (ulimit "
+                      "-f)"),
+            text.npos)
+      << text;
 }
