@@ -231,6 +231,33 @@ TEST_F(PlanTimeline, CountsTheWorkOfLibraryCalls) {
     EXPECT_EQ(getCommandWork(commands[i]).flops, 2 * (2 * 6 * 6) * 5 * 27) << i;
 }
 
+TEST_F(PlanTimeline, CountsTheWorkOfAttention) {
+  plan::ProgramOp program = parse(R"(plan.program @p ranks(1) {
+    %dev = plan.arena device
+    %q = plan.buffer %dev input : memref<2x4x6x8xbf16>
+    %k = plan.buffer %dev input : memref<2x2x3x8xbf16>
+    %v = plan.buffer %dev input : memref<2x2x3x16xbf16>
+    %y = plan.buffer %dev activation : memref<2x4x6x16xbf16>
+    %l = plan.buffer %dev activation : memref<2x4x6xf32>
+    plan.call @attention(%q, %k, %v, %y, %l) writes [3, 4] {scale = 1.0}
+      : memref<2x4x6x8xbf16>, memref<2x2x3x8xbf16>, memref<2x2x3x16xbf16>, memref<2x4x6x16xbf16>, memref<2x4x6xf32>
+    %dq = plan.buffer %dev activation : memref<2x4x6x8xbf16>
+    %dk = plan.buffer %dev activation : memref<2x2x3x8xbf16>
+    %dv = plan.buffer %dev activation : memref<2x2x3x16xbf16>
+    plan.call @attention_grad(%y, %q, %k, %v, %y, %l, %dq, %dk, %dv) writes [6, 7, 8] {causal, scale = 1.0}
+      : memref<2x4x6x16xbf16>, memref<2x4x6x8xbf16>, memref<2x2x3x8xbf16>, memref<2x2x3x16xbf16>, memref<2x4x6x16xbf16>, memref<2x4x6xf32>, memref<2x4x6x8xbf16>, memref<2x2x3x8xbf16>, memref<2x2x3x16xbf16>
+  })");
+  auto commands = commandsOf(program);
+  OpWork forward = getCommandWork(commands[0]);
+  EXPECT_EQ(forward.type, "bf16");
+  EXPECT_EQ(forward.flops, 2 * (2 * 4) * 6 * 3 * (8 + 16));
+  EXPECT_EQ(forward.bytes, 2 * (384 + 96 + 192 + 768) + 4 * 48);
+  // Rows of 1, 2 and 3 keys, then whole ones.
+  OpWork backward = getCommandWork(commands[1]);
+  EXPECT_EQ(backward.transcendentals, (2 * 4) * (1 + 2 + 3 + 3 * 3));
+  EXPECT_EQ(backward.flops, 2 * backward.transcendentals * (3 * 8 + 2 * 16));
+}
+
 TEST_F(PlanTimeline, CountsTheWorkOfKernels) {
   makePlan(makeStep(1, false), context); // loads the dialects
   plan::ProgramOp program = parse(R"(

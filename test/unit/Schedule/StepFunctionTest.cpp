@@ -98,6 +98,40 @@ TEST_F(StepFunctionTest, ConvolutionsAreProductsOfWindows) {
   EXPECT_EQ(w.k, 2 * 9);
 }
 
+/// A pair of a query and a key that it sees is one exponential, and as many
+/// multiply-adds as both have elements.
+TEST_F(StepFunctionTest, AttentionCountsThePairsThatSeeEachOther) {
+  std::string arguments = "%q: tensor<2x4x6x8xbf16>, %k: tensor<2x2x3x8xbf16>, "
+                          "%v: tensor<2x2x3x16xbf16>, %l: tensor<2x4x6xf32>, "
+                          "%y: tensor<2x4x6x16xbf16>",
+              types = " : (tensor<2x4x6x8xbf16>, tensor<2x2x3x8xbf16>, "
+                      "tensor<2x2x3x16xbf16>) -> (tensor<2x4x6x16xbf16>, "
+                      "tensor<2x4x6xf32>)";
+  std::string op = "%r, %s = train.attention %q, %k, %v scale 1.0";
+  OpWork all = work(arguments, op + types);
+  EXPECT_EQ(all.cls, OpWork::Matmul);
+  EXPECT_EQ(all.batch, 8);
+  EXPECT_EQ(all.m, 6);
+  EXPECT_EQ(all.n, 3);
+  EXPECT_EQ(all.k, 8 + 16);
+  EXPECT_EQ(all.transcendentals, 8 * 6 * 3);
+  EXPECT_EQ(all.flops, 2.0 * 8 * 6 * 3 * 24);
+  EXPECT_EQ(all.bytes, 2 * (384 + 96 + 192 + 768) + 4 * 48);
+  // Rows of 1, 2 and 3 keys, then whole ones.
+  OpWork causal = work(arguments, op + " causal" + types);
+  EXPECT_EQ(causal.transcendentals, 8 * (1 + 2 + 3 + 3 * 3));
+  EXPECT_EQ(causal.flops, causal.transcendentals * 2 * 24);
+  OpWork grad =
+      work(arguments, "%a, %b, %c = train.attention_grad %y, %q, %k, %v, %y, "
+                      "%l scale 1.0 causal : (tensor<2x4x6x16xbf16>, "
+                      "tensor<2x4x6x8xbf16>, tensor<2x2x3x8xbf16>, "
+                      "tensor<2x2x3x16xbf16>, tensor<2x4x6x16xbf16>, "
+                      "tensor<2x4x6xf32>) -> (tensor<2x4x6x8xbf16>, "
+                      "tensor<2x2x3x8xbf16>, tensor<2x2x3x16xbf16>)");
+  EXPECT_EQ(grad.transcendentals, causal.transcendentals);
+  EXPECT_EQ(grad.flops, causal.transcendentals * 2 * (3 * 8 + 2 * 16));
+}
+
 TEST_F(StepFunctionTest, ElementwiseOpsCountTheirElements) {
   OpWork w =
       work("%x: tensor<8x10xf32>", "%y = train.exp %x : tensor<8x10xf32>");
