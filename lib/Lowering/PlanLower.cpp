@@ -526,8 +526,8 @@ LogicalResult StepLowering::lowerCall(Operation *op) {
   Location loc = op->getLoc();
   SmallVector<Place> results;
   for (Value result : op->getResults()) {
-    results.push_back(fresh(loc, cast<ShapedType>(result.getType()),
-                            plan::Kind::Activation));
+    results.push_back(
+        fresh(loc, cast<ShapedType>(result.getType()), plan::Kind::Activation));
     memory.bind(result, results.back());
   }
   LibraryCall library = describeLibraryCall(
@@ -535,8 +535,8 @@ LogicalResult StepLowering::lowerCall(Operation *op) {
   SmallVector<Value> buffers;
   for (const Place &place : library.operands)
     buffers.push_back(memory.materialize(loc, place));
-  SmallVector<int64_t> writes = llvm::to_vector(llvm::seq<int64_t>(
-      buffers.size() - results.size(), buffers.size()));
+  SmallVector<int64_t> writes = llvm::to_vector(
+      llvm::seq<int64_t>(buffers.size() - results.size(), buffers.size()));
   auto call = plan::CallOp::create(
       commands, loc, FlatSymbolRefAttr::get(op->getContext(), library.callee),
       buffers, commands.getDenseI64ArrayAttr(writes), StringAttr(),
