@@ -149,10 +149,21 @@ LogicalResult GpuMapper::run() {
     return failure();
   takeFills();
   dropUnread();
-  for (size_t i = 0; i < steps.size(); ++i)
-    if (!steps[i].done && steps[i].kind != Kind::Effect)
-      if (failed(emit(i)))
-        return failure();
+  bool stores = false;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i].done)
+      continue;
+    if (steps[i].kind == Kind::Effect) {
+      stores = true;
+      continue;
+    }
+    // A step may read what was stored before it.
+    if (stores)
+      emitEffects();
+    stores = false;
+    if (failed(emit(i)))
+      return failure();
+  }
   emitEffects();
   tail.reset();
   cleanUp();

@@ -92,12 +92,17 @@ void GpuMapper::emitMaps(size_t first) {
 // Scalar effects
 //===----------------------------------------------------------------------===//
 
-/// Stores of scalars join a last launch of one block, or get one of a warp.
+/// Stores of scalars before the next step join the last launch, if it is of one
+/// block, or get one of a warp.
 void GpuMapper::emitEffects() {
   SmallVector<Operation *> stores;
-  for (Step &step : steps)
-    if (step.kind == Kind::Effect)
+  for (Step &step : steps) {
+    if (!step.done && step.kind != Kind::Effect)
+      break;
+    if (!step.done)
       stores.push_back(step.op);
+    step.done = true;
+  }
   if (stores.empty())
     return;
   if (!tail) {

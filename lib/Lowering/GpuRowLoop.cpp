@@ -21,8 +21,9 @@
 using namespace mlir;
 using namespace mlir::zero;
 
-/// Pieces of a row that a thread has in registers at most.
-static constexpr int64_t kMaxTurns = 8;
+/// Elements of a row that a thread should have, and those that fit into its
+/// registers.
+static constexpr int64_t kFewElements = 16, kMaxElements = 32;
 static constexpr int64_t kMaxTeam = 1024;
 /// Teams whose sums over rows are added up afterwards.
 static constexpr int64_t kMaxSumTeams = 264;
@@ -266,11 +267,12 @@ void RowLoop::chooseTeam() {
          op.getIteratorTypesArray().back() == utils::IteratorType::reduction))
       width = 1;
   int64_t pieces = divideUp(elements, width);
-  if (pieces > kWarpSize * kMaxTurns)
-    team = std::clamp<int64_t>(llvm::PowerOf2Ceil(divideUp(pieces, 4)),
-                               4 * kWarpSize, kMaxTeam);
+  if (elements > kWarpSize * kFewElements)
+    team = std::clamp<int64_t>(
+        llvm::PowerOf2Ceil(divideUp(elements, kFewElements)), 4 * kWarpSize,
+        kMaxTeam);
   turns = divideUp(pieces, team);
-  unrolled = turns <= kMaxTurns;
+  unrolled = turns * width <= kMaxElements;
 }
 
 /// All uses of a temporary, by way of views too, in `uses`.

@@ -98,3 +98,32 @@ func.func @rows(%x: memref<64x96xf32>, %y: memref<64xf32>) attributes {plan.kern
   }
   return
 }
+
+// -----
+
+// A copy of what an element was stored to comes after the store.
+// CHECK-LABEL: func.func @one_element
+// CHECK: gpu.launch
+// CHECK: math.exp
+// CHECK: gpu.launch
+// CHECK: memref.store {{.*}}[%c3]
+// CHECK: gpu.launch
+// CHECK: vector.store
+// CHECK-NOT: gpu.launch
+func.func @one_element(%x: memref<64xf32>, %y: memref<64xf32>, %z: memref<64xf32>) attributes {plan.kernel} {
+  %one = arith.constant 1.0 : f32
+  %c3 = arith.constant 3 : index
+  linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+    ins(%x : memref<64xf32>) outs(%y : memref<64xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %0 = math.exp %in : f32
+    linalg.yield %0 : f32
+  }
+  memref.store %one, %y[%c3] : memref<64xf32>
+  linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+    ins(%y : memref<64xf32>) outs(%z : memref<64xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  }
+  return
+}
