@@ -1,4 +1,4 @@
-//===- ../../core/Plugin.cpp - Libraries that are loaded when used --------===//
+//===- Plugin.cpp - Libraries that are loaded when used -------------------===//
 //
 // Part of the zero-opt project, under the Apache License v2.0 with LLVM
 // Exceptions.
