@@ -148,8 +148,8 @@ static uint64_t getScratchBytes(func::FuncOp function) {
 
 static LogicalResult readSizes(gpu::LaunchFuncOp op, gpu::KernelDim3 from,
                                std::array<uint32_t, 3> &sizes) {
-  for (auto [size, value] :
-       llvm::zip(sizes, ArrayRef{from.x, from.y, from.z})) {
+  std::array<Value, 3> values = {from.x, from.y, from.z};
+  for (auto [size, value] : llvm::zip(sizes, values)) {
     std::optional<int64_t> constant = getConstantIntValue(value);
     // no test: kernel-map-to-gpu makes constant ones only.
     if (!constant || *constant < 1 || *constant > INT32_MAX)
