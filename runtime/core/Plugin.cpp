@@ -13,8 +13,10 @@
 #include "runtime/core/Plugin.h"
 
 #include "runtime/core/Error.h"
+#include "runtime/core/PluginInterface.h"
 
 #include <climits>
+#include <cstring>
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -44,10 +46,20 @@ static void *load(const Plugin &plugin) {
   fail(ZRT_ERROR_TARGET, plugin.what, " cannot be loaded: ", why);
 }
 
+static void checkVersion(const Plugin &plugin, void *library) {
+  using Version = const char *();
+  auto *version =
+      reinterpret_cast<Version *>(dlsym(library, "zrt_plugin_interface"));
+  if (!version || std::strcmp(version(), ZRT_PLUGIN_INTERFACE) != 0)
+    fail(ZRT_ERROR_TARGET, plugin.what, " is of another version than this ",
+         "program (", plugin.file, "): install both anew");
+}
+
 void *zrt::findInPlugin(const Plugin &plugin, const char *function) {
-  void *found = dlsym(load(plugin), function);
+  void *library = load(plugin);
+  checkVersion(plugin, library);
+  void *found = dlsym(library, function);
   if (!found)
-    fail(ZRT_ERROR_TARGET, plugin.file, " is of another version: it has no ",
-         function);
+    fail(ZRT_ERROR_TARGET, plugin.file, " has no ", function);
   return found;
 }

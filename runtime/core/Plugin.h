@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Parts of the runtime that need libraries not every machine has: each is a
-// shared library beside the program, in ../lib, or where the system looks.
+// shared library beside the program, in ../lib, or where the system looks. It
+// has PluginInterface.cpp among its sources: one of another version is refused.
 //
 //===----------------------------------------------------------------------===//
 
