@@ -21,6 +21,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::zero {
 #define GEN_PASS_DEF_PLANFUSEEPILOGUES
@@ -119,6 +120,13 @@ public:
       writer = user;
     }
     return writer;
+  }
+
+  /// Whether all that writes the buffer of `value` stands before `op`.
+  bool isWrittenBefore(Value value, Operation *op) const {
+    return llvm::all_of(of(value), [&](plan::CommandOpInterface user) {
+      return !writes(user, value) || user->isBeforeInBlock(op);
+    });
   }
 
   /// Whether `launch` may write `result` already where `product` stands: it is
@@ -234,30 +242,47 @@ static void moveBefore(Value value, Operation *op) {
   definition->moveBefore(op);
 }
 
-/// Makes the end of `product` also the event that the end of `launch` was.
-static void takeSignal(plan::CallOp product, plan::LaunchOp launch) {
+/// The last command of the compute stream before `launch`, which has one: the
+/// fused product.
+static plan::CommandOpInterface getComputeBefore(plan::LaunchOp launch) {
+  Operation *op = launch->getPrevNode();
+  for (;; op = op->getPrevNode())
+    if (auto command = dyn_cast<plan::CommandOpInterface>(op);
+        command && isOnCompute(command) && !isa<plan::ReleaseOp>(op))
+      return command;
+}
+
+/// Makes who waits for `event` wait for `other`.
+static void replaceWaits(Value event, Value other) {
+  llvm::SmallSetVector<Operation *, 4> users(event.user_begin(),
+                                             event.user_end());
+  for (Operation *user : users) {
+    auto waiting = cast<plan::CommandOpInterface>(user);
+    bool waits = llvm::is_contained(waiting.getWaitEvents(), other);
+    for (unsigned i = waiting.getWaitEvents().size(); i-- > 0;)
+      if (waiting.getWaitEvents()[i] == event)
+        waiting.eraseWaitEvent(i);
+    if (!waits)
+      waiting.addWaitEvent(other);
+  }
+}
+
+/// Gives the event of `launch` to the compute command before it: that is where
+/// compute then is. The product's end would be too early, as who waits for the
+/// launch waits for all that compute does before it.
+static void passSignalOn(plan::LaunchOp launch) {
   Value event = launch.getSignal();
   if (!event)
     return;
-  if (Value own = product.getSignal()) {
-    for (Operation *user : llvm::make_early_inc_range(event.getUsers())) {
-      auto waiting = dyn_cast<plan::CommandOpInterface>(user);
-      if (!waiting || user == launch)
-        continue;
-      bool waits = llvm::is_contained(waiting.getWaitEvents(), own);
-      for (unsigned i = waiting.getWaitEvents().size(); i-- > 0;)
-        if (waiting.getWaitEvents()[i] == event)
-          waiting.eraseWaitEvent(i);
-      if (!waits)
-        waiting.addWaitEvent(own);
-    }
-    launch.getSignalMutable().clear();
-    if (event.use_empty())
-      event.getDefiningOp()->erase();
+  launch.getSignalMutable().clear();
+  plan::CommandOpInterface before = getComputeBefore(launch);
+  if (Value own = before.getSignalEvent()) {
+    replaceWaits(event, own);
+    event.getDefiningOp()->erase();
     return;
   }
-  moveBefore(event, product);
-  product.getSignalMutable().assign(event);
+  moveBefore(event, before);
+  before.setSignalEvent(event);
 }
 
 /// Replaces `product` and `launch` by a product on `buffers`, the last
@@ -277,9 +302,9 @@ static void fuse(plan::CallOp product, plan::LaunchOp launch,
       product.getStreamAttr(), product.getWait(), product.getSignal());
   for (StringRef name : names)
     fused->setAttr(name, b.getUnitAttr());
-  takeSignal(fused, launch);
-  launch.erase();
   product.erase();
+  passSignalOn(launch);
+  launch.erase();
 }
 
 /// y = gelu(a b + bias) or relu(...); the sum stays where it is used again.
@@ -373,6 +398,7 @@ static bool fuseBiasGrad(plan::LaunchOp launch, const BufferUsers &users) {
     plan::CallOp product = getProduct(user);
     if (!product || product.getBuffers().size() != 3 ||
         !product->isBeforeInBlock(launch) || !hasWideColumns(product) ||
+        !users.isWrittenBefore(matrix, product) ||
         product.getBuffers().back().getType() !=
             MemRefType::get(
                 cast<MemRefType>(product.getBuffers().back().getType())
