@@ -19,16 +19,18 @@ from accumulation import sends_as_the_formula as accumulated_traffic
 from bad_input import one_line_error
 from checkpoint import of_model
 from harness import Runner, Tools, last_line, model, require
-from references import Trainer, as_pytorch, run_of, stages_of, the_runs
+from references import Trainer, as_pytorch, close, run_of, stages_of, the_runs
 from schedule import FORM, share
-from training import (FORMS, STAGES, close, close_to_pytorch, peak_as_planned, ranks_agree, sends_as_the_formula,
+from training import (FORMS, STAGES, close_to_pytorch, peak_as_planned, ranks_agree, sends_as_the_formula,
                       state_as_the_formula)
 
 TARGET = "cuda:sm_90"
 # Of the host's losses and gradient norms, and of the weights after the run. Sums are taken in
 # another order; narrow types round such differences to a unit of theirs.
 LOSS_TOLERANCE, WEIGHT_TOLERANCE = 1e-5, 1e-4
-NARROW_TOLERANCE, NARROW_WEIGHT_TOLERANCE = 5e-3, 5e-2
+NARROW_TOLERANCE, NARROW_WEIGHT_TOLERANCE = 2e-2, 5e-2
+# Softmax does not see the bias of keys: its gradient is rounding alone, and Adam makes steps of it.
+KEY_BIAS, KEY_BIAS_TOLERANCE = "attn.c_attn.bias", 0.2
 DEVICES = 8
 
 
@@ -57,7 +59,8 @@ def as_host(want, got, narrow=False):
         close(f"{key} of the host", got.column(key), want.column(key), tolerance)
     for name in want.weights:
         error = tensors.relative_l2(got.weights[name], want.weights[name])
-        require(error <= of_weights, f"final {name} differs from the host's by {error:.1e} (relative L2)")
+        allowed = KEY_BIAS_TOLERANCE if narrow and name.endswith(KEY_BIAS) else of_weights
+        require(error <= allowed, f"final {name} differs from the host's by {error:.1e} (relative L2)")
 
 
 def as_everywhere(gpu, host, name, form, optimizer, ranks, stage):
@@ -73,8 +76,9 @@ def as_everywhere(gpu, host, name, form, optimizer, ranks, stage):
 
 
 def as_references(gpu, host, name, stage, *flags):
-    as_pytorch(gpu, name, stage, *flags)
-    as_host(host.train(name, stage, *flags), gpu.train(name, stage, *flags), run_of(name)["system"] != "torch")
+    narrow = run_of(name)["system"] != "torch"
+    as_pytorch(gpu, name, stage, *flags, slack=2 if narrow else 1)
+    as_host(host.train(name, stage, *flags), gpu.train(name, stage, *flags), narrow)
 
 
 def offloads(gpu, host, name, optimizer, ranks, stage, step, rules):
