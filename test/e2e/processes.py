@@ -14,6 +14,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 import tensors
@@ -108,6 +109,9 @@ class Job:
             time.sleep(0.01)
 
 
+LOCK = threading.Lock()
+
+
 class Plan:
     """A plan of a test model that runs are started with."""
 
@@ -115,7 +119,7 @@ class Plan:
         self.tools, self.ranks, m = tools, ranks, model(name)
         self.folder = pathlib.Path(tools.scratch) / f"processes-{name}-{stage}-{ranks}{label}"
         self.folder.mkdir()
-        self.count = 0
+        self.count, self.counting = 0, threading.Lock()
         flags = m.loss_flags(optimizer)
         at = flags.index("--lr")
         self.lr = flags[at:at + 2]
@@ -129,8 +133,9 @@ class Plan:
 
     def begin(self, *flags, before=(), environments=({},), compiled=True, limits=None, data=None):
         """Starts zero-run once for each environment."""
-        self.count += 1
-        stem = self.folder / str(self.count)
+        with self.counting:
+            self.count += 1
+            stem = self.folder / str(self.count)
         words = [self.path, *self.lr] if compiled else self.model
         command = [*before, self.tools.folder / "zero-run", *words, *(data or self.data), "--log-every", 0,
                    "--metrics", f"{stem}.jsonl", "--save-weights", f"{stem}.safetensors", *flags]
@@ -160,8 +165,14 @@ class Plan:
 
 
 @functools.cache
-def plan(tools, name, stage, ranks):
+def cached_plan(tools, name, stage, ranks):
     return Plan(tools, name, stage, ranks)
+
+
+def plan(tools, name, stage, ranks):
+    """Made once, also where cases run side by side."""
+    with LOCK:
+        return cached_plan(tools, name, stage, ranks)
 
 
 def same(job, other):
