@@ -30,6 +30,10 @@ Rank::Rank(const Program &program, uint32_t rank, int deviceNumber,
       arenas(program, rank, options.offloadPath,
              Communicators::needed(program)),
       streams(program.numStreams) {
+  if (device.capability() < kLeastCapability)
+    fail(ZRT_ERROR_TARGET, "device ", deviceNumber, " (", device.name(),
+         ") is sm_", device.capability(), ": a GPU of sm_", kLeastCapability,
+         " or newer is needed");
   int wanted = 0;
   if (std::sscanf(program.target.c_str(), "cuda:sm_%d", &wanted) != 1 ||
       wanted > device.capability())

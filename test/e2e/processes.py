@@ -315,6 +315,48 @@ def contradictions(tools):
     fails_once(wrong, "a number of ranks of 4, --processes says 2", codes=[1])
 
 
+def other_flags(tools):
+    """Each process has a command line of its own: what changes the run is the same in all."""
+    run = plan(tools, "mlp", 3, 4)
+    w = run.folder / "unused.safetensors"
+    for flags, others, said in [
+            (["--steps", 2, "--clip", 1], ["--steps", 2], "rank 3 has no --clip, rank 0 --clip 1"),
+            (["--steps", 2], ["--steps", 3], "rank 3 has --steps 3, rank 0 --steps 2"),
+            (["--steps", 2], ["--steps", 2, "--checkpoint", w], "rank 3 has --checkpoint, rank 0 no --checkpoint"),
+            (["--steps", 2, "--trace", w], ["--steps", 2], "rank 3 has no --trace or --report, rank 0 --trace or")]:
+        environments = run.several()
+        first = run.begin(*flags, environments=environments[:3], compiled=False)
+        last = run.begin(*others, environments=environments[3:], compiled=False)
+        job = Job(run, first.processes + last.processes, first.stem).wait()
+        fails_once(job, said, ": all processes of a run need the same flags", codes=[1, 75, 75, 75])
+        run.none_left(last)
+    require(not w.exists(), "something was written")
+    grid = run.begin("--steps", 1, "--processes", 3, "--zero-grid", "2x2", compiled=False).wait()
+    fails_once(grid, "--zero-grid has 4 ranks: there are 3 processes (--processes)", codes=[1])
+    alone = run.begin("--steps", 1, "--transport", "shm", compiled=False).wait()
+    require("note: --transport has no effect: this is the only process" in alone.said, f"says {alone.said}")
+
+
+def nothing_temporary(tools, whom):
+    """A run of an ONNX model that ends while it starts leaves no copy of the weights."""
+    run = plan(tools, "mlp", 3, 4)
+    folder = run.folder / f"temporary-{whom}"
+    folder.mkdir()
+    job = run.begin("--steps", 1 << 40, "--processes", 4, compiled=False, environments=[{"TMPDIR": folder}])
+    end = time.monotonic() + 30
+    while not list(folder.glob("zero-run-*/weights.safetensors")):
+        require(time.monotonic() < end, "no weights within 30 s")
+    if whom == "rank0":
+        os.kill(children(job.processes[0].pid)[0], signal.SIGKILL)
+    else:
+        job.processes[0].send_signal(signal.SIGTERM)
+    job.wait()
+    require(job.codes == [1 if whom == "rank0" else 143], f"exits {job.codes}: {job.said[-300:]}")
+    run.none_left(job)
+    left = [p.name for p in folder.glob("zero-run-*")]
+    require(not left, f"{left} stays")
+
+
 def other_plan(tools):
     """The same model at another stage is another plan."""
     run, other = plan(tools, "mlp", 3, 4), plan(tools, "mlp", 2, 4)
@@ -436,6 +478,8 @@ def add_cases(cases, tools):
         cases.add(f"processes/terminated/{whom}", terminated, tools, whom)
     for rank in (0, 2):
         cases.add(f"processes/hang/rank{rank}", hang, tools, rank)
-    for case in (bad_data, disk_full, contradictions, other_plan, hostile_bytes, launcher_killed):
+    for whom in ("rank0", "launcher"):
+        cases.add(f"processes/nothing_temporary/{whom}", nothing_temporary, tools, whom)
+    for case in (bad_data, disk_full, contradictions, other_flags, other_plan, hostile_bytes, launcher_killed):
         cases.add(f"processes/{case.__name__}", case, tools)
     cases.add(f"processes/killed/{KILLS}", killed, tools, KILLS, SEED)

@@ -39,6 +39,8 @@ struct Launched {
   /// In process 0: a socket that listens on the port.
   int listener = 0;
   LaunchBoard *board = nullptr;
+  /// A temporary folder that the launcher removes; empty: there is none.
+  std::string folder;
 };
 
 /// Returns in the new processes; in the launcher *exitCode is set when all have

@@ -111,8 +111,12 @@ static void compileTogether(const RunOptions &options, RunGroup *group,
   bool onnx = options.kind == ModelKind::Onnx;
   std::string plan;
   if (!group || group->rank() == 0) {
+    if (onnx && group && !group->temporaryFolder().empty())
+      model.temporary.emplace(group->temporaryFolder());
+    else if (onnx)
+      model.temporary.emplace();
     if (onnx)
-      model.initFolder = model.temporary.emplace().path();
+      model.initFolder = model.temporary->path();
     plan = compileModel(options, model.initFolder, model.offloadChoice);
   }
   if (group) {

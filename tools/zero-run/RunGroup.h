@@ -57,6 +57,8 @@ public:
   uint32_t rank() const { return launched.settings.rank; }
   uint32_t size() const { return launched.settings.size; }
   zrt_group *get() const { return group; }
+  /// That of the launcher; empty: there is none.
+  const std::string &temporaryFolder() const { return launched.folder; }
 
   std::string broadcast(const std::string &bytes);
   std::vector<std::string> allGather(const std::string &bytes);

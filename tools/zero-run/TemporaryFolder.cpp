@@ -71,13 +71,7 @@ static void removeAndDie(int signal) {
   raise(signal);
 }
 
-TemporaryFolder::TemporaryFolder() {
-  const char *root = std::getenv("TMPDIR");
-  folder = std::string(root && *root ? root : "/tmp") + "/zero-run-XXXXXX";
-  if (!mkdtemp(folder.data()))
-    throw std::runtime_error(
-        folder + ": cannot create temporary folder: " + std::strerror(errno));
-  removedFolder = folder.c_str();
+static void removeAtSignals() {
   struct sigaction action = {};
   action.sa_handler = removeAndDie;
   action.sa_flags = SA_RESETHAND | SA_NODEFER;
@@ -91,9 +85,31 @@ TemporaryFolder::TemporaryFolder() {
   }
 }
 
+TemporaryFolder::TemporaryFolder() {
+  const char *root = std::getenv("TMPDIR");
+  folder = std::string(root && *root ? root : "/tmp") + "/zero-run-XXXXXX";
+  if (!mkdtemp(folder.data()))
+    throw std::runtime_error(
+        folder + ": cannot create temporary folder: " + std::strerror(errno));
+  removedFolder = folder.c_str();
+  removeAtSignals();
+}
+
+TemporaryFolder::TemporaryFolder(const std::string &path) : folder(path) {
+  removedFolder = folder.c_str();
+  removeAtSignals();
+}
+
+std::string TemporaryFolder::disown() {
+  removedFolder = nullptr;
+  return std::move(folder);
+}
+
 void TemporaryFolder::removeNow() { removeAll(); }
 
 TemporaryFolder::~TemporaryFolder() {
+  if (removedFolder != folder.c_str())
+    return; // disowned; there may be another one by now
   removeAll();
   removedFolder = nullptr;
 }

@@ -24,11 +24,17 @@ class TemporaryFolder {
 public:
   /// Makes the folder under $TMPDIR or /tmp; throws std::runtime_error.
   TemporaryFolder();
+  /// Takes one that there is.
+  explicit TemporaryFolder(const std::string &path);
   TemporaryFolder(const TemporaryFolder &) = delete;
   TemporaryFolder &operator=(const TemporaryFolder &) = delete;
   ~TemporaryFolder();
 
   const std::string &path() const { return folder; }
+
+  /// It stays when the object dies: another process has it, as after a fork.
+  /// Returns its path.
+  std::string disown();
 
   /// Removes it where there is one: for a process that ends at once. Any
   /// thread.

@@ -17,6 +17,7 @@
 #include "LoadedModel.h"
 #include "RunTarget.h"
 #include "RunTimeline.h"
+#include "SameSettings.h"
 #include "StepSettings.h"
 #include "Summary.h"
 #include "Terminal.h"
@@ -252,6 +253,7 @@ static int runInGroup(RunOptions &options, const Launched &launched) {
   }
   try {
     readConfig(options, group->rank() == 0);
+    checkSameSettings(options, *group);
     return run(options, group.get());
   } catch (const std::exception &error) {
     return group->fail(error);
@@ -261,12 +263,27 @@ static int runInGroup(RunOptions &options, const Launched &launched) {
 /// A rank a process.
 static void setRanks(RunOptions &options, int64_t processes,
                      const std::string &source) {
-  if (options.ranks && *options.ranks != processes)
-    throw FlagError("--ranks " + std::to_string(*options.ranks) +
+  if (options.ranks && *options.ranks != processes) {
+    std::string ranks = std::to_string(*options.ranks);
+    throw FlagError((options.grid.empty()
+                         ? "--ranks " + ranks
+                         : "--zero-grid has " + ranks + " ranks") +
                     ": there are " + std::to_string(processes) +
                     " processes (" + source + "), of one rank each");
+  }
   options.ranks = processes;
   options.ranksSource = source;
+}
+
+/// Flags that look as if there were other processes.
+static void noteUnused(const RunOptions &options) {
+  for (const char *flag :
+       {"--master-addr", "--master-port", "--transport", "--timeout",
+        "--timeout-factor", "--connect-timeout"})
+    if (options.given.count(flag))
+      printMessage("note",
+                   std::string(flag) +
+                       " has no effect: this is the only process of the run");
 }
 
 /// The exit status.
@@ -282,16 +299,23 @@ static int start(RunOptions &options) {
   if (processes > 1) {
     setRanks(options, processes, "--processes");
     int exitCode = 0;
+    // The launcher's, which a process that is killed does not take along.
+    std::optional<TemporaryFolder> folder;
+    if (options.kind == ModelKind::Onnx)
+      folder.emplace();
     std::optional<Launched> started =
         launchProcesses(uint32_t(processes), exitCode);
     if (!started)
       return exitCode;
     launched = *started;
+    if (folder)
+      launched.folder = folder->disown();
   } else if (launched.settings.size > 1) {
     setRanks(options, launched.settings.size, launched.settings.source);
   }
   if (launched.settings.size > 1)
     return runInGroup(options, launched);
+  noteUnused(options);
   readConfig(options, true);
   return run(options, nullptr);
 }
