@@ -16,11 +16,13 @@
 #include "runtime/comm/FileExchange.h"
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace zrt;
@@ -145,7 +147,7 @@ static Socket receiveFile(const Socket &from) {
   return Socket(file);
 }
 
-std::vector<Socket> zrt::exchangeFiles(ProcessGroup &processes, int file) {
+static std::vector<Socket> exchange(ProcessGroup &processes, int file) {
   uint32_t size = processes.size();
   std::string name = drawName();
   Socket listener = listenAt(name, size);
@@ -169,4 +171,21 @@ std::vector<Socket> zrt::exchangeFiles(ProcessGroup &processes, int file) {
       files[rank] = receiveFile(connections[rank]);
     }
   return files;
+}
+
+std::vector<Socket> zrt::exchangeFiles(ProcessGroup &processes, int file) {
+  try {
+    return exchange(processes, file);
+  } catch (const PeerFailed &) {
+    throw;
+  } catch (const Error &) {
+    // Of a process that is gone the group knows more, a moment later.
+    for (int looks = 0; looks < 40; ++looks) {
+      std::string failure = processes.failure();
+      if (!failure.empty())
+        throw PeerFailed(failure);
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    throw;
+  }
 }
