@@ -17,6 +17,7 @@
 #include "runtime/core/Program.h"
 
 #include <array>
+#include <vector>
 
 namespace zrt {
 
@@ -33,6 +34,15 @@ std::vector<KindBytes> memoryByCommand(const Program &program,
 /// Most bytes of gathered parameters alive in device memory at one time: from
 /// the gather or copy to the command that releases them.
 uint64_t gatheredPeak(const Program &program);
+
+/// Bytes [begin, end) of an arena.
+struct Hole {
+  uint32_t arena;
+  uint64_t begin, end;
+};
+
+/// The memory of a rank that no parameter, input or constant holds.
+std::vector<Hole> findUnwritten(const Program &program, uint32_t rank);
 
 } // namespace zrt
 

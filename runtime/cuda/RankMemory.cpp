@@ -104,7 +104,7 @@ RankMemory::RankMemory(const Program &program, uint32_t rank,
       disks.back() = std::make_unique<DiskArena>(offloadPath, arena.bytes,
                                                  "disk space" + who);
   }
-  findUnwritten();
+  unwritten = zrt::findUnwritten(program, rank);
 }
 
 fb::Space RankMemory::spaceOf(uint32_t buffer) const {
@@ -192,32 +192,6 @@ void RankMemory::touch(uint32_t buffer) {
   const Buffer &info = program.buffers[buffer];
   uint64_t &end = touchedEnd[info.arena];
   end = std::max(end, info.end(rank));
-}
-
-void RankMemory::findUnwritten() {
-  std::vector<uint32_t> held;
-  for (const Parameter &parameter : program.parameters)
-    held.push_back(parameter.buffer);
-  for (const Input &input : program.inputs)
-    held.push_back(input.buffer);
-  for (const Constant &constant : program.constants)
-    held.push_back(constant.buffer);
-  for (uint32_t arena = 0; arena < program.arenas.size(); ++arena) {
-    std::vector<std::pair<uint64_t, uint64_t>> ranges;
-    for (uint32_t index : held)
-      if (program.buffers[index].arena == arena)
-        ranges.emplace_back(program.buffers[index].begin(rank),
-                            program.buffers[index].end(rank));
-    uint64_t end = program.arenas[arena].bytes;
-    ranges.emplace_back(end, end);
-    std::sort(ranges.begin(), ranges.end());
-    uint64_t reach = 0;
-    for (auto [begin, rangeEnd] : ranges) {
-      if (begin > reach)
-        unwritten.push_back({arena, reach, begin});
-      reach = std::max(reach, rangeEnd);
-    }
-  }
 }
 
 void RankMemory::poison(const Hole &hole) {

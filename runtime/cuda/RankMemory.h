@@ -15,6 +15,7 @@
 #define ZERO_RT_CUDA_RANKMEMORY_H
 
 #include "runtime/core/Program.h"
+#include "runtime/core/ProgramMemory.h"
 #include "runtime/io/DiskArena.h"
 #include "runtime/io/Files.h"
 
@@ -107,11 +108,6 @@ public:
   const std::vector<uint64_t> &touched() const { return touchedEnd; }
 
 private:
-  struct Hole {
-    uint32_t arena;
-    uint64_t begin, end;
-  };
-  void findUnwritten();
   void poison(const Hole &hole);
 
   const Program &program;

@@ -36,7 +36,7 @@ Rank::Rank(const Program &program, uint32_t rank, const RankOptions &options)
   for (const Command &command : program.commands)
     if (command.host && command.split && !hostThreads)
       hostThreads = std::make_unique<HostThreads>(options.hostThreads);
-  findUnwritten();
+  unwritten = zrt::findUnwritten(program, rank);
 }
 
 void Rank::bindCopy(const Command &command, BoundCommand &bound) {

@@ -19,6 +19,7 @@
 #include "runtime/core/KernelLibrary.h"
 #include "runtime/core/Memory.h"
 #include "runtime/core/Program.h"
+#include "runtime/core/ProgramMemory.h"
 #include "runtime/host/HostThreads.h"
 #include "runtime/host/LibraryCall.h"
 #include "runtime/io/DiskArena.h"
@@ -180,7 +181,6 @@ private:
   uint64_t hashSources(const Command &command) const;
   void touch(uint32_t buffer, std::vector<uint64_t> &touchedEnd);
   void bindCopy(const Command &command, BoundCommand &bound);
-  void findUnwritten();
 
   const Program &program;
   const uint32_t rank;
@@ -196,10 +196,6 @@ private:
   std::vector<int64_t> times, waits; // by command, summed over steps
   std::vector<Span> spans;
   int64_t tail = 0;
-  struct Hole {
-    uint32_t arena;
-    uint64_t begin, end;
-  };
   std::vector<Hole> unwritten;
 };
 

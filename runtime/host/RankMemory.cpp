@@ -167,32 +167,6 @@ std::vector<uint64_t> Rank::touched() const {
   return most;
 }
 
-void Rank::findUnwritten() {
-  std::vector<uint32_t> held;
-  for (const Parameter &parameter : program.parameters)
-    held.push_back(parameter.buffer);
-  for (const Input &input : program.inputs)
-    held.push_back(input.buffer);
-  for (const Constant &constant : program.constants)
-    held.push_back(constant.buffer);
-  for (uint32_t arena = 0; arena < arenas.size(); ++arena) {
-    std::vector<std::pair<uint64_t, uint64_t>> ranges;
-    for (uint32_t index : held)
-      if (program.buffers[index].arena == arena)
-        ranges.emplace_back(program.buffers[index].begin(rank),
-                            program.buffers[index].end(rank));
-    uint64_t end = program.arenas[arena].bytes;
-    ranges.emplace_back(end, end);
-    std::sort(ranges.begin(), ranges.end());
-    uint64_t reach = 0;
-    for (auto [begin, rangeEnd] : ranges) {
-      if (begin > reach)
-        unwritten.push_back({arena, reach, begin});
-      reach = std::max(reach, rangeEnd);
-    }
-  }
-}
-
 void Rank::poison(uint32_t arena, uint64_t begin, uint64_t end) {
   if (disks[arena])
     disks[arena]->fill(begin, end - begin, poisonByte);
