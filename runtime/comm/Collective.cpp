@@ -15,9 +15,9 @@
 #include "runtime/comm/Collective.h"
 #include "runtime/comm/Reduction.h"
 #include "runtime/core/Layout.h"
+#include "runtime/core/Memory.h"
 
 #include <algorithm>
-#include <cstring>
 
 using namespace zrt;
 
@@ -78,8 +78,8 @@ void Collective::allGather(uint32_t rank) const {
       uint64_t held = (chunk.end - chunk.begin) * size;
       uint8_t *to = piece.targets[rank] + from * piece.chunk * size;
       if (to != piece.sources[from])
-        std::memcpy(to, piece.sources[from], held);
-      std::memset(to + held, 0, piece.chunk * size - held);
+        copyBytes(to, piece.sources[from], held);
+      clearBytes(to + held, piece.chunk * size - held);
     }
   }
 }
@@ -90,7 +90,7 @@ void Collective::reduceScatter(uint32_t rank) const {
     ElementRange chunk = chunkOf(piece, rank);
     reducePiece(piece, chunk, average, piece.targets[rank]);
     uint64_t held = (chunk.end - chunk.begin) * size;
-    std::memset(piece.targets[rank] + held, 0, piece.chunk * size - held);
+    clearBytes(piece.targets[rank] + held, piece.chunk * size - held);
   }
 }
 
@@ -110,8 +110,8 @@ void Collective::copyOtherParts(uint32_t rank) const {
       ElementRange part = partOf(piece, from);
       uint64_t begin = part.begin * elementBytes(piece.type);
       uint64_t bytes = part.end * elementBytes(piece.type) - begin;
-      std::memcpy(piece.targets[rank] + begin, piece.targets[from] + begin,
-                  bytes);
+      copyBytes(piece.targets[rank] + begin, piece.targets[from] + begin,
+                bytes);
     }
   }
 }
@@ -128,7 +128,7 @@ void Collective::allReduceAtOnce(uint32_t rank) {
   for (const CollectivePiece &piece : pieces) {
     uint64_t bytes = piece.elements * elementBytes(piece.type);
     if (piece.sources.size() > 1 || piece.sources[0] != piece.targets[0])
-      std::memcpy(piece.targets[rank], sum, bytes);
+      copyBytes(piece.targets[rank], sum, bytes);
     sum += (bytes + 63) / 64 * 64;
   }
 }

@@ -13,8 +13,7 @@
 #include "runtime/comm/Group.h"
 #include "runtime/comm/TcpGroup.h"
 #include "runtime/core/LastError.h"
-
-#include <cstring>
+#include "runtime/core/Memory.h"
 
 using namespace zrt;
 
@@ -92,8 +91,8 @@ zrt_status zrt_group_all_gather(zrt_group *group, const void *data,
       if (parts[rank].size() != bytes)
         fail(ZRT_ERROR_ARGUMENT, "rank ", rank, " gives ", parts[rank].size(),
              " bytes, this process ", bytes);
-      std::memcpy(static_cast<char *>(all) + rank * bytes, parts[rank].data(),
-                  bytes);
+      copyBytes(static_cast<char *>(all) + rank * bytes, parts[rank].data(),
+                bytes);
     }
   });
 }

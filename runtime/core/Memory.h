@@ -15,9 +15,21 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 namespace zrt {
+
+/// std::memcpy and std::memset for ranges that may be empty and then lie
+/// nowhere: the C functions take no null, not even for no bytes.
+inline void copyBytes(void *to, const void *from, size_t bytes) {
+  if (bytes)
+    std::memcpy(to, from, bytes);
+}
+inline void clearBytes(void *to, size_t bytes) {
+  if (bytes)
+    std::memset(to, 0, bytes);
+}
 
 /// Refuses what no machine has. Throws Error that begins with `purpose`.
 void checkBlockSize(uint64_t bytes, const char *purpose);

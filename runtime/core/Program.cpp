@@ -12,6 +12,7 @@
 
 #include "runtime/core/Program.h"
 #include "runtime/core/Error.h"
+#include "runtime/core/Memory.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -31,8 +32,7 @@ static std::string text(const flatbuffers::String *string) {
 template <typename T>
 static std::vector<T> list(const flatbuffers::Vector<T> *vector) {
   std::vector<T> result(vector ? vector->size() : 0);
-  if (!result.empty())
-    std::memcpy(result.data(), vector->Data(), result.size() * sizeof(T));
+  copyBytes(result.data(), vector->Data(), result.size() * sizeof(T));
   return result;
 }
 

@@ -88,8 +88,7 @@ void Rank::read(uint32_t buffer, uint64_t offset, void *data,
     return naming(program, buffer, [&] {
       disk->read(program.buffers[buffer].begin(rank) + offset, data, bytes);
     });
-  if (bytes)
-    std::memcpy(data, address(buffer) + offset, bytes);
+  copyBytes(data, address(buffer) + offset, bytes);
 }
 
 void Rank::write(uint32_t buffer, uint64_t offset, const void *data,
@@ -98,8 +97,7 @@ void Rank::write(uint32_t buffer, uint64_t offset, const void *data,
     return naming(program, buffer, [&] {
       disk->write(program.buffers[buffer].begin(rank) + offset, data, bytes);
     });
-  if (bytes)
-    std::memcpy(address(buffer) + offset, data, bytes);
+  copyBytes(address(buffer) + offset, data, bytes);
 }
 
 void Rank::clearFrom(uint32_t buffer, uint64_t offset) {
@@ -108,7 +106,7 @@ void Rank::clearFrom(uint32_t buffer, uint64_t offset) {
     return naming(program, buffer, [&] {
       disk->fill(info.begin(rank) + offset, info.bytes - offset, 0);
     });
-  std::memset(address(buffer) + offset, 0, info.bytes - offset);
+  clearBytes(address(buffer) + offset, info.bytes - offset);
 }
 
 const uint8_t *Rank::contents(uint32_t buffer,

@@ -15,9 +15,9 @@
 #include "runtime/comm/Reduction.h"
 #include "runtime/comm/Transport.h"
 #include "runtime/core/Layout.h"
+#include "runtime/core/Memory.h"
 
 #include <algorithm>
-#include <cstring>
 
 using namespace zrt;
 using namespace zrt::mpi;
@@ -111,15 +111,15 @@ uint8_t *MpiCollective::packed(const Slice &slice, uint8_t *room,
   if (!slice.isPacked()) // MPI does not write what it sends
     return const_cast<uint8_t *>(from(slice.spans[0]));
   for (const SliceSpan &span : slice.spans)
-    std::memcpy(room + span.offset, from(span),
-                bytesOf(pieces[span.piece], span));
+    copyBytes(room + span.offset, from(span),
+              bytesOf(pieces[span.piece], span));
   return room;
 }
 
 void MpiCollective::unpack(const Slice &slice, const uint8_t *room) const {
   for (const SliceSpan &span : slice.spans)
-    std::memcpy(targetOf(span), room + span.offset,
-                bytesOf(pieces[span.piece], span));
+    copyBytes(targetOf(span), room + span.offset,
+              bytesOf(pieces[span.piece], span));
 }
 
 //===----------------------------------------------------------------------===//
@@ -229,8 +229,8 @@ void MpiCollective::copyOwnChunks() const {
   for (const Slice &slice : slices[position])
     for (const SliceSpan &span : slice.spans)
       if (targetOf(span) != ownPartOf(span))
-        std::memcpy(targetOf(span), ownPartOf(span),
-                    bytesOf(pieces[span.piece], span));
+        copyBytes(targetOf(span), ownPartOf(span),
+                  bytesOf(pieces[span.piece], span));
 }
 
 /// Behind the last elements of a tensor, in chunks of ranks.
@@ -243,7 +243,7 @@ void MpiCollective::clearPadding() const {
       ElementRange chunk = chunkOf(piece, of);
       uint64_t held = (chunk.end - chunk.begin) * size;
       uint8_t *to = piece.targets[position] + (of - begin) * piece.chunk * size;
-      std::memset(to + held, 0, piece.chunk * size - held);
+      clearBytes(to + held, piece.chunk * size - held);
     }
   }
 }
