@@ -265,6 +265,10 @@ LogicalResult GraphImporter::tryEvaluate(NodeReader &node,
   SmallVector<HostTensor> results;
   FailureOr<HostTensor> single = failure();
   done = true;
+  if (!node.isOfDefaultDomain()) {
+    done = false;
+    return success();
+  }
   if (node.op() == "Constant") {
     single = evaluateConstant(node, files);
   } else if (node.op() == "Shape" || node.op() == "Size") {
@@ -293,13 +297,21 @@ LogicalResult GraphImporter::tryEvaluate(NodeReader &node,
   return bindOutputs(node, bound);
 }
 
+/// The name of an operator in the table of handlers.
+static std::string handlerKey(NodeReader &node) {
+  if (node.isOfDefaultDomain())
+    return node.op().str();
+  return (node.domain() + ":" + node.op()).str();
+}
+
 LogicalResult GraphImporter::runHandler(NodeReader &node,
                                         ArrayRef<Binding *> inputs) {
-  auto it = handlers().find(node.op());
+  auto it = handlers().find(handlerKey(node));
   if (it == handlers().end() || node.version() < it->second.since)
     return emitError(node.location())
-           << "operator '" << printable(node.op()) << "' of domain 'ai.onnx', "
-           << "opset " << node.version() << " is not supported";
+           << "operator '" << printable(node.op()) << "' of domain '"
+           << (node.isOfDefaultDomain() ? "ai.onnx" : printable(node.domain()))
+           << "', opset " << node.version() << " is not supported";
   const Handler &handler = it->second;
   for (unsigned i = 0; i < handler.minInputs; ++i)
     if (i >= inputs.size() || !inputs[i])
@@ -337,17 +349,8 @@ LogicalResult GraphImporter::bindOutputs(NodeReader &node,
 
 LogicalResult GraphImporter::importNode(int index) {
   const onnx::NodeProto &proto = model.graph().node(index);
-  NodeReader node(proto, nodeLoc(model, index, context), model.opset);
-  if (!proto.domain().empty() && proto.domain() != "ai.onnx") {
-    int64_t version = 0;
-    for (const auto &import : model.proto.opset_import())
-      if (import.domain() == proto.domain())
-        version = import.version();
-    return emitError(node.location())
-           << "operator '" << printable(proto.op_type()) << "' of domain '"
-           << printable(proto.domain()) << "', opset " << version
-           << " is not supported";
-  }
+  NodeReader node(proto, nodeLoc(model, index, context),
+                  model.opsetOf(proto.domain()));
   SmallVector<Binding *> inputs;
   for (const std::string &name : proto.input()) {
     // Outputs that were not made are not in the table.
@@ -356,7 +359,8 @@ LogicalResult GraphImporter::importNode(int index) {
                                                           : &it->second);
   }
   // Parameters that an exporter had turned into copies of others.
-  if (proto.op_type() == "Identity" && proto.output_size() == 1)
+  if (node.isOfDefaultDomain() && proto.op_type() == "Identity" &&
+      proto.output_size() == 1)
     if (Param *param = parameters.find(proto.output(0))) {
       bindings[param->name] = Binding(param);
       return success();

@@ -217,6 +217,7 @@ struct Handler {
   int64_t since = 1;
 };
 
+/// By operator; by "DOMAIN:OPERATOR" for those of other domains.
 using HandlerTable = llvm::StringMap<Handler>;
 const HandlerTable &handlers();
 

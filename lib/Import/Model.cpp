@@ -28,7 +28,7 @@ using namespace mlir;
 using namespace mlir::zero::onnx_import;
 
 // The range of the default operator set whose semantics the importer knows.
-static constexpr int64_t minOpset = 13, maxOpset = 23;
+static constexpr int64_t minOpset = 1, maxOpset = 28;
 
 std::string zero::onnx_import::printable(StringRef name) {
   std::string text;
@@ -40,6 +40,15 @@ std::string zero::onnx_import::printable(StringRef name) {
 const TensorData *Model::initializer(StringRef name) const {
   auto it = initializerIndex.find(name);
   return it == initializerIndex.end() ? nullptr : &initializers[it->second];
+}
+
+int64_t Model::opsetOf(StringRef domain) const {
+  if (domain.empty() || domain == "ai.onnx")
+    return opset;
+  for (const auto &import : proto.opset_import())
+    if (import.domain() == domain)
+      return import.version();
+  return 0;
 }
 
 Location zero::onnx_import::nodeLoc(const Model &model, int index,

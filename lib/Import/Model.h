@@ -44,6 +44,8 @@ struct Model {
   onnx::ModelProto proto;
   /// The version of the default operator set.
   int64_t opset = 0;
+  /// The version of the operator set of `domain`; 0 if it is not imported.
+  int64_t opsetOf(StringRef domain) const;
   /// The graph's initializers, in the file's order, and their index by name.
   std::vector<TensorData> initializers;
   llvm::StringMap<unsigned> initializerIndex;

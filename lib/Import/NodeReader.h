@@ -30,6 +30,9 @@ public:
 
   StringRef op() const { return proto.op_type(); }
   StringRef domain() const { return proto.domain(); }
+  bool isOfDefaultDomain() const {
+    return proto.domain().empty() || proto.domain() == "ai.onnx";
+  }
   Location location() const { return loc; }
   /// The version of the operator set the node's semantics come from.
   int64_t version() const { return opset; }
