@@ -32,7 +32,8 @@ static std::string text(const flatbuffers::String *string) {
 template <typename T>
 static std::vector<T> list(const flatbuffers::Vector<T> *vector) {
   std::vector<T> result(vector ? vector->size() : 0);
-  copyBytes(result.data(), vector->Data(), result.size() * sizeof(T));
+  if (vector)
+    copyBytes(result.data(), vector->Data(), result.size() * sizeof(T));
   return result;
 }
 
