@@ -3,15 +3,18 @@
 # Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A case is a named function that raises Failure; each counts by itself."""
+import collections
 import concurrent.futures
 import functools
 import hashlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import threading
+import time
 
 import tensors
 
@@ -167,6 +170,7 @@ class Runner:
 class Cases:
     def __init__(self):
         self.cases = []
+        self.seconds = collections.Counter()  # by the first word of a case's name
 
     def add(self, name, function, *args):
         self.cases.append((name, functools.partial(function, *args)))
@@ -176,7 +180,8 @@ class Cases:
         chosen = [(n, f) for n, f in self.cases if only in n]
         passed, failed, live = 0, 0, sys.stderr.isatty()
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-            for name, error in pool.map(self._one, chosen):
+            for name, error, seconds in pool.map(self._one, chosen):
+                self.seconds[re.split("[ /:]", name)[0]] += seconds
                 passed, failed = (passed + 1, failed) if error is None else (passed, failed + 1)
                 if live:
                     print(f"\r\033[Ke2e {passed + failed}/{len(chosen)} {name[:60]}", end="", file=sys.stderr)
@@ -189,13 +194,14 @@ class Cases:
     @staticmethod
     def _one(case):
         name, function = case
+        start, error = time.monotonic(), None
         try:
             function()
-            return name, None
         except Failure as e:
-            return name, str(e)
+            error = str(e)
         except Exception as e:  # a bug of the case is its failure too
-            return name, f"{type(e).__name__}: {e}"
+            error = f"{type(e).__name__}: {e}"
+        return name, error, time.monotonic() - start
 
 
 def workers():

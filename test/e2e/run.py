@@ -7,7 +7,7 @@
 
     run.py --bin BUILD/bin [--only TEXT] [--list] [-j N]
 
-Prints one line a failure and ends with `N passed, N failed`. Needs flatc on
+Prints one line a failure, where the time went, and ends with `N passed, N failed`. Needs flatc on
 PATH, and a Python with the onnx package for the bad-input cases.
 """
 import argparse
@@ -68,6 +68,8 @@ def main():
             print("\n".join(name for name, _ in cases.cases))
             return 0
         passed, failed = cases.run(args.j, args.only)
+    kinds = ", ".join(f"{kind} {seconds:.0f}" for kind, seconds in cases.seconds.most_common(12))
+    print(f"seconds of cases by kind: {kinds}")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 
