@@ -11,7 +11,8 @@ import sys
 
 import numpy as np
 from interpreter import Function
-from vjp_cases import CASES, module_text
+from vjp_case import module_text
+from vjp_cases import CASES
 
 STEP, TOLERANCE = 1e-5, 1e-6
 
