@@ -57,6 +57,8 @@ constexpr StringLiteral kAccumulateName = "accumulate";
 /// expected to need, in bytes of one rank and in seconds.
 constexpr StringLiteral kPlannedPeakAttr = "zero.planned_peak";
 constexpr StringLiteral kPlannedSecondsAttr = "zero.planned_seconds";
+/// Attribute of a module whose step computes outputs and trains nothing.
+constexpr StringLiteral kForwardAttr = "zero.forward";
 /// The grid that `zero-annotate` creates: of one axis, and of two (replicas by
 /// shards).
 constexpr StringLiteral kGridName = "dp";

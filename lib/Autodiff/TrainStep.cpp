@@ -349,8 +349,7 @@ LogicalResult StepBuilder::build() {
 // Entry
 //===----------------------------------------------------------------------===//
 
-/// The forward function of `module`, after the checks that the step needs.
-static FailureOr<func::FuncOp> findForward(ModuleOp module) {
+FailureOr<func::FuncOp> mlir::train::findForward(ModuleOp module) {
   if (module.lookupSymbol<func::FuncOp>("step"))
     return module.emitError("module has a function @step already");
   auto function = module.lookupSymbol<func::FuncOp>("forward");

@@ -49,7 +49,7 @@ LogicalResult PartitionPass::checkInput() {
   if (module->hasAttr(kStageAttr))
     return emitError(module.getLoc()) << "is already partitioned, at stage "
                                       << module->getAttr(kStageAttr);
-  if (module.getOps<ParamOp>().empty())
+  if (module.getOps<ParamOp>().empty() && !module->hasAttr(kForwardAttr))
     return emitError(module.getLoc(),
                      "has no zero.param, so there is nothing to "
                      "partition; import a model with zero-import, or "
@@ -96,7 +96,7 @@ FailureOr<Partition> PartitionPass::getPartition() {
 LogicalResult PartitionPass::checkSteps(ArrayRef<StepInfo> steps) {
   bool updated = llvm::any_of(
       steps, [](const StepInfo &info) { return !info.updates.empty(); });
-  if (!updated)
+  if (!updated && !getOperation()->hasAttr(kForwardAttr))
     return emitError(
         getOperation().getLoc(),
         "has no backward pass and no optimizer: no parameter is assigned; run "

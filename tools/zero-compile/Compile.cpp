@@ -124,6 +124,8 @@ static LogicalResult buildStep(ModuleOp module, const CompileOptions &options) {
     if (failed(train::buildTrainStep(module, step)))
       return failure();
   }
+  if (options.forward && failed(train::buildForwardStep(module)))
+    return failure();
   train::decomposeAttention(module, /*onlyUnsupported=*/onGpu);
   return success();
 }

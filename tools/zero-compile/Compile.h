@@ -30,6 +30,8 @@ namespace zero_tools {
 struct CompileOptions {
   /// Absent when the module is a training step already.
   std::optional<mlir::train::TrainStepOptions> trainStep;
+  /// The forward pass alone is the program.
+  bool forward = false;
   /// Micro-batches of a step that the module is already. Absent: as it says.
   std::optional<int64_t> microBatches;
   /// Absent: as the module says if it is partitioned, else stage 0 on one rank.

@@ -174,8 +174,16 @@ void buildUpdates(OpBuilder &builder, ArrayRef<TrainedParameter> parameters,
                   ArrayRef<GroupValues> groups, const UpdateInputs &inputs,
                   const TrainStepOptions &options);
 
+/// The function `@forward` of `module`, which is to become its `@step`; an error
+/// where it cannot.
+FailureOr<func::FuncOp> findForward(ModuleOp module);
+
 /// Turns `@forward` of `module` into `@step`; see the pass `train-step`.
 LogicalResult buildTrainStep(ModuleOp module, const TrainStepOptions &options);
+
+/// Makes `@forward` of `module` the program that is run, `@step`, as it is: its
+/// outputs are each rank's own. The module gets `zero.forward`.
+LogicalResult buildForwardStep(ModuleOp module);
 
 /// Splits `@step` of `module`, whose seed is a `train.loss_seed`, into
 /// `@accumulate` for all micro-batches but the last and `@step`; the module
