@@ -50,6 +50,19 @@ static void warnOfUnknownDims(const Model &model, const ImportOptions &options,
                        << ": no input has a dimension of that name";
 }
 
+/// A value for what is no input would have no effect.
+static LogicalResult checkValues(const Model &model,
+                                 const ImportOptions &options, Location loc) {
+  llvm::StringSet<> known;
+  for (const auto &input : model.graph().input())
+    known.insert(input.name());
+  for (const auto &[name, value] : options.values)
+    if (!known.contains(name))
+      return emitError(loc) << "--value " << name
+                            << ": the model has no input of that name";
+  return success();
+}
+
 static void fillReport(const Parameters &parameters,
                        std::vector<ParamReport> &report) {
   for (const std::unique_ptr<Param> &param : parameters.all()) {
@@ -87,6 +100,8 @@ zero::importOnnx(StringRef path, MLIRContext &context,
   if (failed(model))
     return failure();
   warnOfUnknownDims(**model, options, loc);
+  if (failed(checkValues(**model, options, loc)))
+    return failure();
   FailureOr<std::unique_ptr<Parameters>> parameters =
       Parameters::decide(**model, options, &context);
   if (failed(parameters))

@@ -90,6 +90,9 @@ static std::optional<Arguments> parse(int argc, char **argv) {
   Arguments arguments;
   Flags flags(usage);
   flags.text("-o", &arguments.output, "step.zplan", "the file to write");
+  flags.toggle("--forward", &arguments.compile.forward,
+               "the forward pass alone is the program: of a module that "
+               "zero-import made without --loss");
   flags.integer("--zero-stage", &arguments.compile.stage, 0, 3, "K",
                 "ZeRO stage 0 to 3 (default 0, or the module's)");
   flags.integer("--ranks", &arguments.compile.ranks, 1, 1024, "N",

@@ -13,6 +13,9 @@
 
 #include "StepFlags.h"
 
+#include "../zero-run/Flags.h"
+#include "../zero-run/InputValues.h"
+
 #include "zero/Autodiff/TrainStep.h"
 #include "zero/Import/Import.h"
 
@@ -45,6 +48,11 @@ static cl::opt<std::string>
 static cl::list<std::string> dims("dim",
                                   cl::desc("Size of a symbolic dimension"),
                                   cl::value_desc("NAME=N"), cl::cat(category));
+static cl::list<std::string>
+    values("value",
+           cl::desc("This input is a constant: the tensor of its name in a "
+                    "safetensors or .npz file"),
+           cl::value_desc("NAME=FILE"), cl::cat(category));
 static cl::opt<bool>
     listParams("list-params",
                cl::desc("Print which tensors are trained, and why; without -o "
@@ -88,6 +96,16 @@ static bool readDims(std::map<std::string, int64_t> &sizes) {
     if (name.empty() || text.getAsInteger(10, size) || size <= 0)
       return failWith("--dim " + dim + ": expected NAME=N with a positive N");
     sizes[name.str()] = size;
+  }
+  return true;
+}
+
+static bool readInputValues(zero::ImportOptions &options) {
+  try {
+    options.values =
+        zero_tools::readValues(zero_tools::parseNamedFiles("--value", values));
+  } catch (const std::exception &error) {
+    return failWith(error.what());
   }
   return true;
 }
@@ -151,7 +169,8 @@ static bool run() {
   zero::ImportOptions options;
   train::TrainStepOptions step;
   std::vector<zero::ParamReport> report;
-  if (!readDims(options.dims) || !readStepOptions(step))
+  if (!readDims(options.dims) || !readStepOptions(step) ||
+      !readInputValues(options))
     return false;
   options.train = trainPatterns;
   options.freeze = freezePatterns;

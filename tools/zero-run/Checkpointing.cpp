@@ -345,6 +345,7 @@ ResumePoint Checkpointing::resume() {
     state->refuseForeign();
   state->compareStart();
   state->done = state->saved = state->start.step;
+  state->start.seed = state->seed;
   return state->start;
 }
 

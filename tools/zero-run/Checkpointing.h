@@ -61,6 +61,8 @@ struct ResumePoint {
   int64_t firstSample = 0;
   /// The state is that of a checkpoint.
   bool resumed = false;
+  /// Of random numbers: the one asked for, else the checkpoint's.
+  std::optional<int64_t> seed = std::nullopt;
 };
 
 class RunGroup;

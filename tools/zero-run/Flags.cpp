@@ -191,3 +191,17 @@ std::pair<double, double> zero_tools::parsePair(const std::string &flag,
     throw FlagError(flag + " '" + text + "': expected two numbers 'a,b'");
   return {*first, *second};
 }
+
+std::map<std::string, std::string>
+zero_tools::parseNamedFiles(const std::string &flag,
+                            const std::vector<std::string> &texts) {
+  std::map<std::string, std::string> files;
+  for (const std::string &text : texts) {
+    size_t equals = text.rfind('=');
+    if (equals == text.npos || !equals || equals + 1 == text.size())
+      throw FlagError(flag + " '" + text + "': expected NAME=FILE");
+    if (!files.emplace(text.substr(0, equals), text.substr(equals + 1)).second)
+      throw FlagError(flag + " '" + text + "': the name is given twice");
+  }
+  return files;
+}

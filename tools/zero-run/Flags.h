@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -79,6 +80,10 @@ private:
 /// computed in; throws FlagError with `where` in front.
 double parseF32(const std::string &where, const std::string &text,
                 double min = 0);
+
+/// `NAME=FILE` texts as names and files; throws FlagError naming `flag`.
+std::map<std::string, std::string>
+parseNamedFiles(const std::string &flag, const std::vector<std::string> &texts);
 
 /// Splits `a,b` into exactly two numbers; throws FlagError naming `flag`.
 std::pair<double, double> parsePair(const std::string &flag,

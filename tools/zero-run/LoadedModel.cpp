@@ -12,6 +12,7 @@
 
 #include "LoadedModel.h"
 
+#include "InputValues.h"
 #include "RunTarget.h"
 #include "StepSettings.h"
 #include "Terminal.h"
@@ -65,7 +66,8 @@ loadModule(const RunOptions &options, mlir::MLIRContext &context,
   import.freeze = options.freeze;
   import.weightsPath = weightsFolder + "/" + weightsName;
   import.weightsName = weightsName;
-  import.training = true;
+  import.training = !options.forward;
+  import.values = readValues(options.values);
   auto module = mlir::zero::importOnnx(options.model, context, import);
   if (failed(module))
     return nullptr;

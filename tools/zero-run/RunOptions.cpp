@@ -33,7 +33,7 @@ namespace {
 /// Texts that become typed options after parsing.
 struct RawOptions {
   std::string betas, grid, shard = "inner";
-  std::vector<std::string> dims;
+  std::vector<std::string> dims, values;
   std::optional<double> learningRate;
   std::optional<int64_t> logEvery;
   std::string lossScale, lrSchedule, shardSize;
@@ -49,6 +49,7 @@ static const char *const compileFlagNames[] = {"--loss",
                                                "--weight-decay",
                                                "--nesterov",
                                                "--dim",
+                                               "--value",
                                                "--train",
                                                "--freeze",
                                                "--clip",
@@ -146,6 +147,17 @@ static void addStepFlags(Flags &flags, RunOptions &options, RawOptions &raw) {
              "recompute activations: none (default), selective, full or auto");
 }
 
+static void addForwardFlags(Flags &flags, RunOptions &options,
+                            RawOptions &raw) {
+  flags.toggle("--forward", &options.forward,
+               "train nothing: write the model's outputs for --data");
+  flags.text("--save-outputs", &options.saveOutputs, "O",
+             "the file for them, in safetensors");
+  flags.list("--value", &raw.values, "NAME=FILE",
+             "an input of an ONNX model is this constant: the tensor of its "
+             "name in a safetensors or .npz file");
+}
+
 static void addSaveFlags(Flags &flags, RunOptions &options, RawOptions &raw) {
   flags.text("--checkpoint", &options.checkpoint, "DIR",
              "folder of checkpoints");
@@ -187,7 +199,7 @@ static void addRunFlags(Flags &flags, RunOptions &options, RawOptions &raw) {
   flags.text("--weights", &options.weights, "W",
              "initial values by name, a safetensors file");
   flags.integer("--seed", &options.seed, 0, INT64_MAX, "S",
-                "accepted; nothing in a step is random yet");
+                "of random numbers (default 0; --resume: the saved one)");
   flags.text("--backend", &options.backend, "WHERE",
              "host (default), cuda: the GPUs of this machine, or cuda:sm_80, "
              "cuda:sm_90, cuda:sm_100: compiled for these; default for a plan: "
@@ -466,9 +478,27 @@ static void checkPlan(const RunOptions &options, const Flags &flags) {
                     "or zero-import");
 }
 
+/// Flags of a run that trains nothing.
+static void checkForward(const RunOptions &options) {
+  if (!options.saveOutputs.empty() && !options.forward)
+    throw FlagError("--save-outputs is for --forward");
+  static const char *const others[] = {
+      "--loss",       "--optimizer", "--lr",           "--config",
+      "--checkpoint", "--resume",    "--save-weights", "--save-hf",
+      "--metrics",    "--trace",     "--report",       "--summary",
+      "--accumulate", "--precision", "--steps"};
+  for (const char *flag : others)
+    if (options.forward && options.given.count(flag))
+      throw FlagError(std::string(flag) +
+                      " is for training, which --forward does not do");
+  if (options.forward && options.saveOutputs.empty())
+    throw FlagError("--forward needs --save-outputs, the file for the outputs");
+}
+
 /// Rules about flags whose values a config has not.
 static void checkFlags(const RunOptions &options, const RawOptions &raw) {
-  if (options.data.empty() && !options.explainConfig)
+  checkForward(options);
+  if (options.data.empty() && !options.explainConfig && !options.forward)
     throw FlagError("--data is missing: the file with the samples");
   const std::string &backend = options.backend;
   if (!backend.empty() && backend != "host" && backend != "cuda" &&
@@ -476,13 +506,13 @@ static void checkFlags(const RunOptions &options, const RawOptions &raw) {
     throw FlagError("--backend '" + backend +
                     "': expected host, cuda or cuda:sm_90");
   if (options.kind == ModelKind::Onnx && options.loss.empty() &&
-      !options.explainConfig)
+      !options.explainConfig && !options.forward)
     throw FlagError(options.model +
                     ": an ONNX model needs --loss to be trained");
   if (options.kind == ModelKind::Mlir &&
       (!options.dims.empty() || !options.train.empty() ||
-       !options.freeze.empty()))
-    throw FlagError("--dim, --train and --freeze are for ONNX models");
+       !options.freeze.empty() || !options.values.empty()))
+    throw FlagError("--dim, --value, --train and --freeze are for ONNX models");
   if (options.checkpoint.empty() &&
       (options.checkpointEvery || options.keepCheckpoints ||
        options.checkpointSync))
@@ -503,7 +533,7 @@ static void checkFlags(const RunOptions &options, const RawOptions &raw) {
                     "--world-size, --local-rank, --master-addr and "
                     "--master-port are for processes started otherwise");
   if (options.loss.empty() && !options.compileFlags.empty() &&
-      !options.explainConfig)
+      !options.explainConfig && !options.forward)
     throw FlagError(options.compileFlags + " needs --loss: " + options.model +
                     " is taken as a training step otherwise");
 }
@@ -567,6 +597,7 @@ std::optional<RunOptions> zero_tools::parseRunOptions(int argc, char **argv) {
   addRunFlags(flags, options, raw);
   addCompileFlags(flags, options, raw);
   addStepFlags(flags, options, raw);
+  addForwardFlags(flags, options, raw);
   addSaveFlags(flags, options, raw);
   addLogFlags(flags, options, raw);
   addProcessFlags(flags, options);
@@ -580,6 +611,7 @@ std::optional<RunOptions> zero_tools::parseRunOptions(int argc, char **argv) {
   if (!raw.betas.empty())
     options.betas = parsePair("--betas", raw.betas);
   parseDims(raw.dims, options.dims);
+  options.values = parseNamedFiles("--value", raw.values);
   if (flags.given("--zero-grid"))
     parseGrid(raw.grid, options);
   if (raw.shard != "inner" && raw.shard != "all")

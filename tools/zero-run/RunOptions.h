@@ -69,6 +69,8 @@ struct RunOptions {
   std::optional<std::pair<double, double>> betas;
   bool nesterov = false;
   std::map<std::string, int64_t> dims;
+  /// Inputs of an ONNX model that are constants, and the files with these.
+  std::map<std::string, std::string> values;
   std::vector<std::string> train, freeze;
   /// Micro-batches of a step.
   std::optional<int64_t> accumulate;
@@ -91,6 +93,10 @@ struct RunOptions {
   std::string remat;
   /// The compiling flags that were given, in words.
   std::string compileFlags;
+
+  /// Nothing is trained; the outputs are written to a file.
+  bool forward = false;
+  std::string saveOutputs;
 
   // What is run.
   std::string data, weights, metrics, saveWeights, trace, report;
@@ -121,7 +127,7 @@ struct RunOptions {
   // Checkpoints. `keep`: how many; absent: all.
   std::string checkpoint, resume;
   std::optional<int64_t> checkpointEvery, keepCheckpoints;
-  /// Of random numbers: kept with the state.
+  /// Of random numbers: kept with the state. Absent: 0.
   std::optional<int64_t> seed;
   /// The run goes on only when a checkpoint is on disk.
   bool checkpointSync = false;

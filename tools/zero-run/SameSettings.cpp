@@ -101,6 +101,11 @@ static void addStep(const RunOptions &options, SettingsText &text) {
   for (const auto &[name, size] : options.dims)
     dims.push_back(name + "=" + std::to_string(size));
   text.add("--dim", dims);
+  std::vector<std::string> values;
+  for (const auto &[name, file] : options.values)
+    values.push_back(name);
+  text.add("--value", values);
+  text.toggle("--forward", options.forward);
   text.add("--train", options.train);
   text.add("--freeze", options.freeze);
   text.add("--no-decay", options.noDecay);

@@ -119,6 +119,7 @@ CompileOptions zero_tools::compileOptions(const RunOptions &options) {
   compile.microBatches = options.accumulate;
   if (!options.schedule.empty())
     compile.schedule = options.schedule;
+  compile.forward = options.forward && options.kind != ModelKind::Plan;
   if (!options.loss.empty())
     compile.trainStep = trainStepOptions(options);
   return compile;

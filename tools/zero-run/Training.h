@@ -82,11 +82,7 @@ private:
   void warnOfDisk() const;
   void checkOffloadPath() const;
   void checkOutputPaths() const;
-  bool setFrom(uint32_t index, zrt::TensorFile &file, const std::string &name);
-  void setPiece(uint32_t index, const zrt::StateTensor &tensor, uint64_t offset,
-                size_t bytes);
   void giveWeights(const std::map<std::string, uint32_t> &saved);
-  void warnOfUnused(const zrt::TensorFile &file, size_t used);
 
   // The steps, in TrainingLoop.cpp.
   void openCheckpoints();
@@ -131,6 +127,7 @@ private:
   const int64_t microBatches = info.micro_batches;
   /// Where this run began, and where it ends.
   int64_t startStep = 0, startSample = 0, numSteps = 0;
+  int64_t seed = 0; // of random numbers
   int64_t skippedSteps = 0;
   int64_t tokensPerSample = 0; // 0: the inputs are no sequences of integers
   double firstLoss = 0, totalMs = 0, peakFlops = 0, deviceMemory = 0;

@@ -64,6 +64,7 @@ void Training::run() {
                          "the checkpoint");
   startStep = at.step;
   startSample = at.firstSample;
+  seed = at.seed.value_or(0);
   numSteps = options.steps.value_or(
       stepsOnce(startStep, startSample, data->samples(),
                 info.samples_per_rank * int64_t(info.ranks) * microBatches));
@@ -130,13 +131,20 @@ int64_t Training::firstSample(int64_t step, int64_t micro,
 void Training::setInputs(int64_t step, int64_t micro) {
   float learningRate = float(options.learningRate);
   int64_t count = step + 1;
+  auto give = [&](uint32_t input, int rank, const auto &value) {
+    require(session.setInput(input, rank, &value, sizeof(value)));
+  };
   for (uint32_t i = 0; i < info.num_inputs; ++i) {
     zrt_input_role role = program.input(i).role;
     if (role == ZRT_INPUT_LEARNING_RATE)
-      require(session.setInput(i, ZRT_ALL_RANKS, &learningRate,
-                               sizeof(learningRate)));
+      give(i, ZRT_ALL_RANKS, learningRate);
     else if (role == ZRT_INPUT_STEP)
-      require(session.setInput(i, ZRT_ALL_RANKS, &count, sizeof(count)));
+      give(i, ZRT_ALL_RANKS, count);
+    else if (role == ZRT_INPUT_SEED)
+      give(i, ZRT_ALL_RANKS, seed);
+    for (uint32_t rank = 0; rank < info.ranks; ++rank)
+      if (role == ZRT_INPUT_FIRST_SAMPLE && isLocal(rank))
+        give(i, int(rank), firstSample(step, micro, rank));
   }
   for (size_t i = 0; i < dataInputs.size(); ++i) {
     scratch.resize(program.input(dataInputs[i]).bytes);

@@ -14,6 +14,7 @@
 
 #include "ConfigFile.h"
 #include "Flags.h"
+#include "Forward.h"
 #include "LoadedModel.h"
 #include "RunTarget.h"
 #include "RunTimeline.h"
@@ -135,6 +136,7 @@ static std::vector<zrt::OutputPath> outputsOf(const RunOptions &options) {
       {"--trace", options.trace},
       {"--report", options.report},
       {"--save-weights", options.saveWeights},
+      {"--save-outputs", options.saveOutputs},
       {"--checkpoint", options.checkpoint, /*folder=*/true},
       {"--log-dir", options.logDir, /*folder=*/true},
       {"--save-hf", options.saveHf, /*folder=*/true}};
@@ -150,7 +152,8 @@ static std::vector<zrt::OutputPath> outputsOf(const RunOptions &options) {
 static void checkPaths(const RunOptions &options) {
   // A missing file is known before minutes of compilation.
   for (const std::string &path : {options.model, options.data})
-    zrt::MappedFile readable(path);
+    if (!path.empty())
+      zrt::MappedFile readable(path);
   if (!options.weights.empty())
     zrt::openWeights(options.weights);
   if (!options.saveHf.empty())
@@ -210,6 +213,26 @@ static void train(const RunOptions &options, RunGroup *group,
   }
 }
 
+/// The outputs, without training. An error is told as in train().
+static void runForward(const RunOptions &options, RunGroup *group,
+                       LoadedModel &model) {
+  try {
+    Forward forward(
+        options, model.program, model.initFolder,
+        [](const std::string &text) { printMessage("warning", text); }, group);
+    if (group && options.kind == ModelKind::Onnx)
+      group->barrier(); // all have read them
+    model.temporary.reset();
+    forward.run();
+    if (group)
+      group->barrier();
+  } catch (const std::exception &error) {
+    if (group)
+      group->report(error);
+    throw;
+  }
+}
+
 /// The exit status. `group`: the processes of the run, or null.
 static int run(const RunOptions &options, RunGroup *group) {
   checkPaths(options);
@@ -221,6 +244,10 @@ static int run(const RunOptions &options, RunGroup *group) {
   checkBudget(options, program, ZRT_DEVICE);
   checkBudget(options, program, ZRT_HOST);
   checkAccumulation(options, program);
+  if (options.forward) {
+    runForward(options, group, model);
+    return 0;
+  }
   Training training(
       options, program, model.initFolder,
       [](const std::string &text) { printMessage("warning", text); }, group);

@@ -41,9 +41,20 @@ struct ParamReport {
   std::string why;
 };
 
+/// The value of an input that is a constant of the module.
+struct InputValue {
+  /// As in a safetensors header, for instance "I64".
+  std::string type;
+  std::vector<int64_t> shape;
+  /// Row-major, little-endian.
+  std::string bytes;
+};
+
 struct ImportOptions {
   /// Sizes of symbolic dimensions (`--dim NAME=N`).
   std::map<std::string, int64_t> dims;
+  /// Inputs that are constants (`--value NAME=FILE`), by name.
+  std::map<std::string, InputValue> values;
   /// Where the weights are written; empty: they are not written.
   std::string weightsPath;
   /// How the module names that file; empty: like weightsPath.

@@ -1,0 +1,58 @@
+//===- InputValues.cpp - Inputs that are constants ------------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A value that is given for an input makes it what an initializer is: known at
+// import. The value has to be one that the input could have.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Import/GraphImporter.h"
+
+using namespace mlir;
+using namespace mlir::zero::onnx_import;
+
+/// Whether a tensor of `shape` fits what the model says of the input; a
+/// dimension without a size there can have any.
+static bool fitsInput(ArrayRef<int64_t> shape,
+                      const onnx::TypeProto_Tensor &declared) {
+  if (!declared.has_shape())
+    return true;
+  const auto &dims = declared.shape().dim();
+  if (int64_t(shape.size()) != dims.size())
+    return false;
+  for (auto [size, dim] : llvm::zip(shape, dims))
+    if (dim.has_dim_value() && dim.dim_value() != size)
+      return false;
+  return true;
+}
+
+LogicalResult GraphImporter::bindValue(const onnx::ValueInfoProto &input,
+                                       const zero::InputValue &value) {
+  auto error = [&] {
+    return emitError(fileLoc) << "--value " << printable(input.name()) << ": ";
+  };
+  const onnx::TypeProto_Tensor &declared = input.type().tensor_type();
+  std::optional<DType> type = dtypeFromOnnx(declared.elem_type());
+  if (!input.type().has_tensor_type() || !type)
+    return error() << "the input is not a tensor of a supported type";
+  if (value.type != safetensorsName(*type))
+    return error() << "the file has " << value.type << ", the input is "
+                   << safetensorsName(*type);
+  if (!fitsInput(value.shape, declared))
+    return error() << "the file's tensor has the shape ["
+                   << ArrayRef<int64_t>(value.shape)
+                   << "], which is not the input's";
+  std::optional<int64_t> elements = countElements(value.shape);
+  if (!elements || *elements > maxHostElements ||
+      uint64_t(*elements) * byteSize(*type) != value.bytes.size())
+    return error() << "more than " << maxHostElements
+                   << " elements, or bytes that do not fit the shape";
+  mainScope.bindings[input.name()] =
+      Binding(HostTensor::decode(*type, value.shape, value.bytes));
+  return success();
+}
