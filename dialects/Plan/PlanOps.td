@@ -135,7 +135,9 @@ def Plan_ParamRole : Plan_Enum<"ParamRole", "role of a named tensor that outlive
 def Plan_InputRole : Plan_Enum<"InputRole", "where an input's value comes from", [
   I32EnumAttrCase<"Data", 0, "data">,                 // the data set
   I32EnumAttrCase<"LearningRate", 1, "learning_rate">,
-  I32EnumAttrCase<"Step", 2, "step">                  // number of the step, from 1
+  I32EnumAttrCase<"Step", 2, "step">,                 // number of the step, from 1
+  I32EnumAttrCase<"Seed", 3, "seed">,                 // of random numbers
+  I32EnumAttrCase<"FirstSample", 4, "first_sample">   // number in the run of the rank's first
 ]>;
 
 def Plan_AcrossRanks : Plan_Enum<"AcrossRanks", "how values of ranks become one", [

@@ -90,8 +90,8 @@ def Train_StepScalar : Type<And<[StaticShapeTensorOf<[I64]>.predicate,
 //===----------------------------------------------------------------------===//
 
 /// The operation is a scalar function of its operands' elements: element i of
-/// every result depends only on the elements of the operands that numpy's
-/// broadcast rules pair with i. Lowering and fusion ask for this trait instead
+/// every result depends only on i and on the elements of the operands that
+/// numpy's broadcast rules pair with i. Lowering and fusion ask for this trait instead
 /// of listing operations.
 def BroadcastElementwise : NativeOpTrait<"BroadcastElementwise"> {
   let cppNamespace = "::mlir::train";

@@ -18,6 +18,7 @@ include "dialects/Train/TrainOpsAttention.td"
 include "dialects/Train/TrainOpsContraction.td"
 include "dialects/Train/TrainOpsShape.td"
 include "dialects/Train/TrainOpsNorm.td"
+include "dialects/Train/TrainOpsRandom.td"
 include "dialects/Train/TrainOpsTraining.td"
 include "dialects/Train/TrainOpsStep.td"
 

@@ -45,6 +45,8 @@ struct CommunicatorResource
 /// Attributes of the arguments and results of a step function.
 constexpr StringLiteral kInputAttr = "zero.input";
 constexpr StringLiteral kHyperAttr = "zero.hyper";
+/// An argument that is the number in the whole run of the rank's first sample.
+constexpr StringLiteral kFirstSampleAttr = "zero.first_sample";
 constexpr StringLiteral kOutputAttr = "zero.output";
 constexpr StringLiteral kAcrossAttr = "zero.across";
 /// Attribute of a module that `zero-partition` has been run on.

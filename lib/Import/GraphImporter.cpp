@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Import/GraphImporter.h"
+#include "lib/Import/Samples.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Verifier.h"
@@ -419,6 +420,8 @@ LogicalResult GraphImporter::finish() {
     if (param->role == Role::Constant && !read.contains(param->name))
       if (Operation *symbol = module.lookupSymbol(param->name))
         symbol->erase();
+  if (failed(placeSamples(function)))
+    return failure();
   return verify(module);
 }
 

@@ -92,6 +92,7 @@ private:
   ExternalFiles files;
   int64_t hostTotal = 0;
   int64_t trainedNorms = 0, tracedNorms = 0;
+  int64_t randomSites = 0;
 };
 
 /// What the handler of an operator sees of one node.
@@ -132,6 +133,8 @@ public:
   void noteTrainedNorm() { ++importer.trainedNorms; }
   /// Counts one that was exported in its training form.
   void noteTracedNorm() { ++importer.tracedNorms; }
+  /// The number of the next node that draws random numbers.
+  int64_t newRandomSite() { return importer.randomSites++; }
   bool isFromPyTorch() const { return importer.model.fromPyTorch(); }
 
   void set(unsigned i, Binding binding) { results[i] = std::move(binding); }
@@ -229,6 +232,7 @@ void addNormHandlers(HandlerTable &table);
 void addReductionHandlers(HandlerTable &table);
 void addSequenceHandlers(HandlerTable &table);
 void addAttentionHandlers(HandlerTable &table);
+void addRandomHandlers(HandlerTable &table);
 
 } // namespace mlir::zero::onnx_import
 

@@ -32,6 +32,7 @@ const HandlerTable &onnx_import::handlers() {
     addReductionHandlers(entries);
     addSequenceHandlers(entries);
     addAttentionHandlers(entries);
+    addRandomHandlers(entries);
     return entries;
   }();
   return table;

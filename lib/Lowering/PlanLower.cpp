@@ -179,20 +179,27 @@ LogicalResult StepLowering::declareInput(BlockArgument arg) {
   auto input = step.getArgAttrOfType<StringAttr>(i, kInputAttr);
   auto hyper = step.getArgAttrOfType<StringAttr>(i, kHyperAttr);
   auto type = dyn_cast<RankedTensorType>(arg.getType());
-  if (!type || !type.hasStaticShape() || (!input && !hyper))
+  bool isFirstSample = step.getArgAttr(i, kFirstSampleAttr) != nullptr;
+  if (!type || !type.hasStaticShape() || (!input && !hyper && !isFirstSample))
     return step.emitOpError()
            << "has argument " << i << " of type " << arg.getType()
-           << "; the plan needs tensors of static shape with 'zero.input' "
-              "or 'zero.hyper'";
+           << "; the plan needs tensors of static shape with 'zero.input', "
+              "'zero.hyper' or 'zero.first_sample'";
   auto role = plan::InputRole::Data;
   if (hyper && hyper.getValue() == "lr")
     role = plan::InputRole::LearningRate;
   else if (hyper && hyper.getValue() == "step")
     role = plan::InputRole::Step;
+  else if (hyper && hyper.getValue() == "seed")
+    role = plan::InputRole::Seed;
   else if (hyper)
     return step.emitOpError() << "has the hyperparameter '" << hyper.getValue()
-                              << "'; known are 'lr' and 'step'";
-  StringAttr name = input ? input : hyper;
+                              << "'; known are 'lr', 'step' and 'seed'";
+  else if (isFirstSample)
+    role = plan::InputRole::FirstSample;
+  StringAttr name = input   ? input
+                    : hyper ? hyper
+                            : StringAttr::get(step.getContext(), "first_sample");
   Storage *&storage = inputs[name];
   if (storage) {
     MemRefType held = storage->buffer.getBuffer().getType();

@@ -42,6 +42,7 @@ struct TrainToLinalg : zero::impl::TrainToLinalgBase<TrainToLinalg> {
     populateTrainNormToLinalg(patterns);
     populateTrainOptimizerToLinalg(patterns);
     populateTrainPoolToLinalg(patterns);
+    populateTrainRandomToLinalg(patterns);
     populateTrainReductionToLinalg(patterns);
     populateTrainScatterToLinalg(patterns);
     populateTrainShapeToLinalg(patterns);

@@ -32,6 +32,7 @@ void populateTrainLossToLinalg(RewritePatternSet &patterns);
 void populateTrainNormToLinalg(RewritePatternSet &patterns);
 void populateTrainOptimizerToLinalg(RewritePatternSet &patterns);
 void populateTrainPoolToLinalg(RewritePatternSet &patterns);
+void populateTrainRandomToLinalg(RewritePatternSet &patterns);
 void populateTrainReductionToLinalg(RewritePatternSet &patterns);
 void populateTrainScatterToLinalg(RewritePatternSet &patterns);
 void populateTrainShapeToLinalg(RewritePatternSet &patterns);

@@ -242,7 +242,9 @@ void Session::checkInputsSet(Part part) const {
   }
   for (size_t index = 0; index < inputSet.size(); ++index) {
     const Input &input = program->inputs[index / ranks.size()];
-    bool needed = part == Part::Step || input.role == fb::InputRole_Data;
+    bool needed = part == Part::Step ||
+                  (input.role != fb::InputRole_LearningRate &&
+                   input.role != fb::InputRole_Step);
     if (needed && !inputSet[index])
       fail(ZRT_ERROR_ARGUMENT, "input ", input.name, " was not set for rank ",
            firstRank + index % ranks.size());

@@ -36,11 +36,12 @@ struct zrt_session {
 
 // The C enumerations repeat the numbers of the file format.
 static_assert(int(ZRT_DISK) == fb::Space_Disk &&
-              int(ZRT_BOOL) == fb::DType_Bool &&
+              int(ZRT_F8E5M2FNUZ) == fb::DType_F8E5M2FNUZ &&
               int(ZRT_KIND_PERSISTENT) == fb::Kind_Persistent &&
               int(ZRT_ACCUMULATOR) == fb::ParamRole_Accumulator &&
               int(ZRT_INIT_VALUE) == fb::Init_Value &&
               int(ZRT_INPUT_STEP) == fb::InputRole_Step &&
+              int(ZRT_INPUT_FIRST_SAMPLE) == fb::InputRole_FirstSample &&
               int(ZRT_SUM) == fb::AcrossRanks_Sum);
 
 static thread_local std::string lastError;

@@ -317,7 +317,7 @@ void Session::threadMain(uint32_t rank, uint32_t stream,
   }
 }
 
-/// A micro-batch before the last needs the data alone.
+/// A micro-batch before the last needs neither learning rate nor step.
 void Session::checkInputsSet(Part part) const {
   for (size_t index = 0; index < program->parameters.size(); ++index)
     if (!parameterSet[index]) {
@@ -330,7 +330,9 @@ void Session::checkInputsSet(Part part) const {
     }
   for (size_t index = 0; index < inputSet.size(); ++index) {
     const Input &input = program->inputs[index / ranks.size()];
-    bool needed = part == Part::Step || input.role == fb::InputRole_Data;
+    bool needed = part == Part::Step ||
+                  (input.role != fb::InputRole_LearningRate &&
+                   input.role != fb::InputRole_Step);
     if (needed && !inputSet[index])
       fail(ZRT_ERROR_ARGUMENT, "input ", input.name, " was not set for rank ",
            ranks[index % ranks.size()]->number());

@@ -76,7 +76,15 @@ typedef enum zrt_dtype {
   ZRT_I16 = 6,
   ZRT_I8 = 7,
   ZRT_U8 = 8,
-  ZRT_BOOL = 9
+  ZRT_BOOL = 9,
+  ZRT_U16 = 10,
+  ZRT_U32 = 11,
+  ZRT_U64 = 12,
+  ZRT_F8E4M3 = 13,
+  ZRT_F8E5M2 = 14,
+  ZRT_F8E8M0 = 15,
+  ZRT_F8E4M3FNUZ = 16,
+  ZRT_F8E5M2FNUZ = 17
 } zrt_dtype;
 
 /// What a buffer holds.
@@ -112,7 +120,11 @@ typedef enum zrt_init {
 typedef enum zrt_input_role {
   ZRT_INPUT_DATA = 0,
   ZRT_INPUT_LEARNING_RATE = 1,
-  ZRT_INPUT_STEP = 2
+  ZRT_INPUT_STEP = 2,
+  ZRT_INPUT_SEED = 3,
+  /// Of the rank's micro-batch: the number in the whole run, before the data
+  /// cycles, of its first sample.
+  ZRT_INPUT_FIRST_SAMPLE = 4
 } zrt_input_role;
 
 typedef enum zrt_across_ranks {
