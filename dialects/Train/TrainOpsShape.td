@@ -161,7 +161,9 @@ def Train_GatherOp : Train_ShapeOp<"gather", [ComputedCost]> {
   }];
 }
 
-def Train_GatherGradOp : Train_InferOp<"gather_grad", [ComputedCost]> {
+def Train_GatherGradOp : Train_InferOp<"gather_grad", [
+    Differentiable, ComputedCost
+  ]> {
   let summary = "Gradient of gather by its data";
   let description = [{
     Adds each slice of `grad` to the slice of a zero tensor of `data_shape`

@@ -96,6 +96,14 @@ VJP(GatherOp) {
   return success();
 }
 
+VJP(GatherGradOp) {
+  VjpBuilder b(builder, *this);
+  operandGrads.push_back(
+      b.make<GatherOp>(resultGrads[0], getIndices(), getAxis()));
+  operandGrads.push_back(Value());
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Reductions
 //===----------------------------------------------------------------------===//
