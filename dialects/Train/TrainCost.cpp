@@ -86,6 +86,9 @@ static Work getPoolWork(Operation *op, Value output, ArrayRef<int64_t> kernel) {
 Work MaxPoolOp::getWork() {
   return getPoolWork(*this, getResult(), getKernel());
 }
+Work MaxPoolIndicesOp::getWork() {
+  return getPoolWork(*this, getResult(), getKernel());
+}
 Work MaxPoolGradOp::getWork() {
   return getPoolWork(*this, getGrad(), getKernel());
 }

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Result types of all operations except the windowed ones (convolutions and
-// poolings), with the shape checks that they need. Verification compares the
-// types of an operation with these.
+// Result types of all operations except the elementwise and the windowed ones
+// (convolutions and poolings), with the shape checks that they need.
+// Verification compares the types of an operation with these.
 //
 //===----------------------------------------------------------------------===//
 
@@ -94,76 +94,9 @@ static RankedTensorType statistics(Value value, ArrayRef<int64_t> shape) {
   return RankedTensorType::get(shape, getStatisticsType(elementType(value)));
 }
 
-//===----------------------------------------------------------------------===//
-// Elementwise operations
-//===----------------------------------------------------------------------===//
-
-/// The broadcast of all operands' shapes, with this element type.
-static LogicalResult inferBroadcast(InferError error, ValueRange operands,
-                                    Type element, Types &types) {
-  Dims shape;
-  for (Value operand : operands) {
-    FailureOr<Dims> wider = broadcastShapes(shape, shapeOf(operand));
-    if (failed(wider))
-      return error("operand of shape ", formatShape(shapeOf(operand)),
-                   " does not broadcast with shape ", formatShape(shape));
-    shape = *wider;
-  }
-  types.push_back(RankedTensorType::get(shape, element));
-  return success();
-}
-
 #define INFER(OP)                                                              \
   LogicalResult OP::inferReturnTypes(MLIRContext *, MaybeLoc loc,              \
                                      Adaptor adaptor, Types &types)
-
-#define INFER_BINARY(OP)                                                       \
-  INFER(OP) {                                                                  \
-    return inferBroadcast({loc, getOperationName()}, adaptor.getOperands(),    \
-                          elementType(adaptor.getLhs()), types);               \
-  }
-#define INFER_COMPARE(OP)                                                      \
-  LogicalResult OP::inferReturnTypes(MLIRContext *context, MaybeLoc loc,       \
-                                     Adaptor adaptor, Types &types) {          \
-    return inferBroadcast({loc, getOperationName()}, adaptor.getOperands(),    \
-                          IntegerType::get(context, 1), types);                \
-  }
-
-INFER_BINARY(AddOp)
-INFER_BINARY(SubOp)
-INFER_BINARY(MulOp)
-INFER_BINARY(DivOp)
-INFER_BINARY(PowOp)
-INFER_BINARY(MaxOp)
-INFER_BINARY(MinOp)
-INFER_BINARY(ModOp)
-INFER_BINARY(AndOp)
-INFER_BINARY(OrOp)
-INFER_BINARY(XorOp)
-INFER_COMPARE(EqualOp)
-INFER_COMPARE(LessOp)
-INFER_COMPARE(LessEqualOp)
-INFER_COMPARE(GreaterOp)
-INFER_COMPARE(GreaterEqualOp)
-
-INFER(WhereOp) {
-  return inferBroadcast({loc, getOperationName()}, adaptor.getOperands(),
-                        elementType(adaptor.getOnTrue()), types);
-}
-
-LogicalResult IsNanOp::inferReturnTypes(MLIRContext *context, MaybeLoc,
-                                        Adaptor adaptor, Types &types) {
-  types.push_back(RankedTensorType::get(shapeOf(adaptor.getInput()),
-                                        IntegerType::get(context, 1)));
-  return success();
-}
-
-LogicalResult CastOp::inferReturnTypes(MLIRContext *, MaybeLoc, Adaptor adaptor,
-                                       Types &types) {
-  types.push_back(
-      RankedTensorType::get(shapeOf(adaptor.getInput()), adaptor.getTo()));
-  return success();
-}
 
 //===----------------------------------------------------------------------===//
 // Matrix products
@@ -440,6 +373,8 @@ INFER_REDUCE(ReduceSumOp, false)
 INFER_REDUCE(ReduceMeanOp, false)
 INFER_REDUCE(ReduceMaxOp, true)
 INFER_REDUCE(ReduceMinOp, true)
+INFER_REDUCE(ReduceProdOp, false)
+INFER_REDUCE(ReduceLogSumExpOp, false)
 
 //===----------------------------------------------------------------------===//
 // Normalizations
@@ -515,6 +450,31 @@ INFER(RmsNormGradOp) {
   return success();
 }
 
+INFER(NormalizeOp) {
+  Value input = adaptor.getInput();
+  ArrayRef<int64_t> shape = shapeOf(input);
+  int64_t axis = adaptor.getAxis();
+  if (failed(requireAxis({loc, getOperationName()}, axis, shape.size())))
+    return failure();
+  types.append(
+      {input.getType(), statistics(input, statisticsShape(shape, axis))});
+  return success();
+}
+
+INFER(NormalizeGradOp) {
+  InferError error(loc, getOperationName());
+  Value output = adaptor.getOutput();
+  ArrayRef<int64_t> shape = shapeOf(output);
+  int64_t axis = adaptor.getAxis();
+  if (failed(requireAxis(error, axis, shape.size())) ||
+      failed(requireShape(error, "grad", adaptor.getGrad(), shape)) ||
+      failed(requireShape(error, "rstd", adaptor.getRstd(),
+                          statisticsShape(shape, axis))))
+    return failure();
+  types.push_back(output.getType());
+  return success();
+}
+
 /// Every one of `vectors` has one element per channel of `input`.
 static LogicalResult
 requireChannels(InferError error, Value input,
@@ -570,29 +530,48 @@ INFER(BatchNormInferenceOp) {
 // Training
 //===----------------------------------------------------------------------===//
 
-static LogicalResult requireLabels(InferError error, Value logits, Value labels,
-                                   int64_t axis) {
-  Dims shape(shapeOf(logits));
+/// What a cross-entropy and its gradient have in common fits; `loss` becomes
+/// the shape of the loss.
+template <typename Adaptor>
+static LogicalResult inferCrossEntropy(InferError error, Adaptor adaptor,
+                                       Dims &loss) {
+  Dims shape(shapeOf(adaptor.getLogits()));
+  int64_t axis = adaptor.getAxis();
   if (failed(requireAxis(error, axis, shape.size())))
     return failure();
+  int64_t classes = shape[axis];
   shape.erase(shape.begin() + axis);
-  return requireShape(error, "labels", labels, shape);
+  if (failed(requireShape(error, "labels", adaptor.getLabels(), shape)) ||
+      (adaptor.getWeights() &&
+       failed(requireShape(error, "weights", adaptor.getWeights(), classes))))
+    return failure();
+  StringRef reduction = adaptor.getReduction();
+  if (reduction != "mean" && reduction != "sum" && reduction != "none")
+    return error("reduction is \"", reduction,
+                 "\", expected \"mean\", \"sum\" or \"none\"");
+  if (reduction == "none")
+    loss = shape;
+  return success();
 }
 
 INFER(CrossEntropyOp) {
-  Value logits = adaptor.getLogits(), labels = adaptor.getLabels();
-  if (failed(requireLabels({loc, getOperationName()}, logits, labels,
-                           adaptor.getAxis())))
+  Value logits = adaptor.getLogits();
+  Dims loss;
+  if (failed(inferCrossEntropy({loc, getOperationName()}, adaptor, loss)))
     return failure();
-  types.append({statistics(logits, {}), statistics(logits, shapeOf(labels))});
+  types.append({statistics(logits, loss),
+                statistics(logits, shapeOf(adaptor.getLabels()))});
   return success();
 }
 
 INFER(CrossEntropyGradOp) {
   InferError error(loc, getOperationName());
-  Value logits = adaptor.getLogits(), labels = adaptor.getLabels();
-  if (failed(requireLabels(error, logits, labels, adaptor.getAxis())) ||
-      failed(requireShape(error, "lse", adaptor.getLse(), shapeOf(labels))))
+  Value logits = adaptor.getLogits();
+  Dims loss;
+  if (failed(inferCrossEntropy(error, adaptor, loss)) ||
+      failed(requireShape(error, "grad", adaptor.getGrad(), loss)) ||
+      failed(requireShape(error, "lse", adaptor.getLse(),
+                          shapeOf(adaptor.getLabels()))))
     return failure();
   types.push_back(logits.getType());
   return success();
@@ -650,4 +629,15 @@ LogicalResult AdamOp::inferReturnTypes(MLIRContext *, MaybeLoc, Adaptor adaptor,
 LogicalResult AdamwOp::inferReturnTypes(MLIRContext *, MaybeLoc,
                                         Adaptor adaptor, Types &types) {
   return inferAdam(adaptor, types);
+}
+
+LogicalResult AdamHatOp::inferReturnTypes(MLIRContext *, MaybeLoc,
+                                          Adaptor adaptor, Types &types) {
+  return inferAdam(adaptor, types);
+}
+
+INFER(AdagradOp) {
+  (void)loc;
+  types.append({adaptor.getParam().getType(), adaptor.getSum().getType()});
+  return success();
 }

@@ -35,8 +35,9 @@ struct Window {
 
   LogicalResult verify(InferError error, size_t spatialRank) const;
 
-  /// Appends the sizes of the result for an input of these spatial sizes.
-  LogicalResult infer(InferError error, ArrayRef<int64_t> input,
+  /// Appends the sizes of the result for an input of these spatial sizes; with
+  /// `ceilMode` their number is rounded up.
+  LogicalResult infer(InferError error, ArrayRef<int64_t> input, bool ceilMode,
                       Dims &result) const;
 
   ArrayRef<int64_t> kernel, strides, pads, dilations;
@@ -62,7 +63,7 @@ LogicalResult Window::verify(InferError error, size_t spatialRank) const {
 }
 
 LogicalResult Window::infer(InferError error, ArrayRef<int64_t> input,
-                            Dims &result) const {
+                            bool ceilMode, Dims &result) const {
   if (failed(verify(error, input.size())))
     return failure();
   for (size_t i = 0, rank = input.size(); i < rank; ++i) {
@@ -75,7 +76,12 @@ LogicalResult Window::infer(InferError error, ArrayRef<int64_t> input,
     if (padded < window)
       return error("window of size ", window, " exceeds spatial dimension ", i,
                    " of padded size ", padded);
-    result.push_back((padded - window) / strides[i] + 1);
+    int64_t count = (padded - window) / strides[i] + 1;
+    // A window may reach beyond the padding, but not start there.
+    if (ceilMode && (padded - window) % strides[i] &&
+        count * strides[i] < input[i] + pads[i])
+      ++count;
+    result.push_back(count);
   }
   return success();
 }
@@ -104,7 +110,7 @@ static LogicalResult inferConv(InferError error, ArrayRef<int64_t> input,
     return error("input has ", input[1], " channels, weight takes ", channels);
   result.append({input[0], weight[0]});
   return Window(weight.drop_front(2), adaptor)
-      .infer(error, input.drop_front(2), result);
+      .infer(error, input.drop_front(2), /*ceilMode=*/false, result);
 }
 
 INFER(ConvOp) {
@@ -158,7 +164,7 @@ static LogicalResult inferPool(InferError error, ArrayRef<int64_t> input,
                  " has no spatial dimension");
   result.append({input[0], input[1]});
   return Window(adaptor.getKernel(), adaptor)
-      .infer(error, input.drop_front(2), result);
+      .infer(error, input.drop_front(2), adaptor.getCeilMode(), result);
 }
 
 template <typename Adaptor>
@@ -182,6 +188,17 @@ INFER(AvgPoolOp) {
                      types);
 }
 
+LogicalResult MaxPoolIndicesOp::inferReturnTypes(MLIRContext *context,
+                                                 MaybeLoc loc, Adaptor adaptor,
+                                                 Types &types) {
+  Dims shape;
+  if (failed(inferPool({loc, getOperationName()}, shapeOf(adaptor.getInput()),
+                       adaptor, shape)))
+    return failure();
+  types.push_back(RankedTensorType::get(shape, IntegerType::get(context, 64)));
+  return success();
+}
+
 INFER(MaxPoolGradOp) {
   InferError error(loc, getOperationName());
   Dims shape;
@@ -203,3 +220,18 @@ INFER(AvgPoolGradOp) {
                             getTensorType(adaptor.getGrad()).getElementType()));
   return success();
 }
+
+template <typename Op>
+static LogicalResult verifyDivisor(Op op) {
+  if (!op.getDivisor())
+    return success();
+  if (*op.getDivisor() < 1)
+    return op.emitOpError() << "expects a positive divisor, got "
+                            << *op.getDivisor();
+  if (op.getCountIncludePad())
+    return op.emitOpError("has both a divisor and count_include_pad");
+  return success();
+}
+
+LogicalResult AvgPoolOp::verify() { return verifyDivisor(*this); }
+LogicalResult AvgPoolGradOp::verify() { return verifyDivisor(*this); }

@@ -23,7 +23,8 @@ def Train_ContractionOps : OpDocGroup {
   let summary = "Contractions";
   let description = [{
     Matrix products and convolutions. They stay whole until the plan, where
-    each is one library call.
+    each is one library call; of element types that libraries do not take (f64,
+    integers) it is one kernel of plain loops.
   }];
 }
 
@@ -36,16 +37,17 @@ def Train_MatmulOp : Train_InferOp<"matmul", [
     The product of the last two dimensions; the dimensions before them are a
     batch and broadcast by numpy's rules. `transpose_a` and `transpose_b` swap
     the last two dimensions of an operand first. Operands have rank 2 or more
-    (a vector is reshaped by whoever has one).
+    (a vector is reshaped by whoever has one). Products of f16, bf16 and f32 are
+    library calls, those of f64 and of integers are kernels.
 
     ```mlir
     %y = train.matmul %a, %b {transpose_b}
         : (tensor<4x8x64xf32>, tensor<10x64xf32>) -> tensor<4x8x10xf32>
     ```
   }];
-  let arguments = (ins Train_FloatTensor:$lhs, Train_FloatTensor:$rhs,
+  let arguments = (ins Train_NumberTensor:$lhs, Train_NumberTensor:$rhs,
                        UnitAttr:$transpose_a, UnitAttr:$transpose_b);
-  let results = (outs Train_FloatTensor:$result);
+  let results = (outs Train_NumberTensor:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
@@ -54,7 +56,8 @@ def Train_GemmOp : Train_InferOp<"gemm", [
   let summary = "Matrix product plus a bias";
   let description = [{
     `a * b + c` of rank-2 `a` and `b`, where `c` broadcasts to the result: one
-    library call. `transpose_a` and `transpose_b` transpose an operand first.
+    library call, or one kernel for f64 and integers. `transpose_a` and
+    `transpose_b` transpose an operand first.
 
     ```mlir
     %y = train.gemm %x, %w, %b {transpose_b}
@@ -62,24 +65,24 @@ def Train_GemmOp : Train_InferOp<"gemm", [
         -> tensor<8x10xf32>
     ```
   }];
-  let arguments = (ins Train_FloatTensor:$a, Train_FloatTensor:$b,
-                       Train_FloatTensor:$c,
+  let arguments = (ins Train_NumberTensor:$a, Train_NumberTensor:$b,
+                       Train_NumberTensor:$c,
                        UnitAttr:$transpose_a, UnitAttr:$transpose_b);
-  let results = (outs Train_FloatTensor:$result);
+  let results = (outs Train_NumberTensor:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
-class Train_ConvOpBase<string mnemonic, list<Trait> traits = []>
-    : Train_InferOp<mnemonic, !listconcat(traits, [SameOperandsElementType,
-                                                   ComputedCost])> {
-  let results = (outs Train_FloatTensor:$result);
+class Train_ConvOpBase<string mnemonic, Type tensor>
+    : Train_InferOp<mnemonic, [Differentiable, SameOperandsElementType,
+                               ComputedCost]> {
+  let results = (outs tensor:$result);
   let extraClassDeclaration = [{
     /// The number of spatial dimensions.
     int64_t getSpatialRank() { return getStrides().size(); }
   }];
 }
 
-def Train_ConvOp : Train_ConvOpBase<"conv", [Differentiable]> {
+def Train_ConvOp : Train_ConvOpBase<"conv", Train_NumberTensor> {
   let summary = "Convolution";
   let description = [{
     Cross-correlation of `input` [N, C, spatial...] with `weight` [K, C / group,
@@ -93,8 +96,8 @@ def Train_ConvOp : Train_ConvOpBase<"conv", [Differentiable]> {
         -> tensor<8x16x28x28xf32>
     ```
   }];
-  let arguments = (ins Train_FloatTensor:$input, Train_FloatTensor:$weight,
-                       Optional<Train_FloatTensor>:$bias,
+  let arguments = (ins Train_NumberTensor:$input, Train_NumberTensor:$weight,
+                       Optional<Train_NumberTensor>:$bias,
                        DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$pads,
                        DenseI64ArrayAttr:$dilations,
                        DefaultValuedAttr<I64Attr, "1">:$group);
@@ -104,11 +107,12 @@ def Train_ConvOp : Train_ConvOpBase<"conv", [Differentiable]> {
   }];
 }
 
-def Train_ConvGradInputOp : Train_ConvOpBase<"conv_grad_input"> {
+def Train_ConvGradInputOp : Train_ConvOpBase<"conv_grad_input", Train_FloatTensor> {
   let summary = "Gradient of a convolution by its input";
   let description = [{
     The gradient by the input, which has `input_shape`, of a convolution with
-    these attributes; `grad` is the gradient by its result.
+    these attributes; `grad` is the gradient by its result. It is linear in both
+    operands and is what a transposed convolution computes.
 
     ```mlir
     %dx = train.conv_grad_input %dy, %w input_shape [8, 1, 28, 28]
@@ -129,7 +133,7 @@ def Train_ConvGradInputOp : Train_ConvOpBase<"conv_grad_input"> {
   }];
 }
 
-def Train_ConvGradWeightOp : Train_ConvOpBase<"conv_grad_weight"> {
+def Train_ConvGradWeightOp : Train_ConvOpBase<"conv_grad_weight", Train_FloatTensor> {
   let summary = "Gradient of a convolution by its weight";
   let description = [{
     The gradient by the weight, which has `weight_shape`, of a convolution with
@@ -165,16 +169,24 @@ def Train_PoolingOps : OpDocGroup {
   let description = [{
     Reductions over sliding windows of the spatial dimensions of a tensor
     [N, C, spatial...]. `kernel`, `strides` and `dilations` have one number per
-    spatial dimension, `pads` all begins, then all ends.
+    spatial dimension, `pads` all begins, then all ends. With `ceil_mode` the
+    number of windows is rounded up instead of down where the stride does not
+    divide, unless the last one would start behind the input and its first
+    padding.
   }];
 }
 
 let opDocGroup = Train_PoolingOps in {
 
 class Train_PoolOpBase<string mnemonic, list<Trait> traits = []>
-    : Train_InferOp<mnemonic, !listconcat(traits, [SameOperandsElementType,
-                                                   ComputedCost])> {
-  let results = (outs Train_FloatTensor:$result);
+    : Train_InferOp<mnemonic, !listconcat(traits, [ComputedCost])> {
+  dag window = (ins DenseI64ArrayAttr:$kernel, DenseI64ArrayAttr:$strides,
+                    DenseI64ArrayAttr:$pads, DenseI64ArrayAttr:$dilations,
+                    UnitAttr:$ceil_mode);
+  string windowFormat = [{
+    `kernel` $kernel `strides` $strides `pads` $pads `dilations` $dilations
+    attr-dict `:` functional-type(operands, results)
+  }];
   let extraClassDeclaration = [{
     /// The number of spatial dimensions.
     int64_t getSpatialRank() { return getKernel().size(); }
@@ -191,16 +203,32 @@ def Train_MaxPoolOp : Train_PoolOpBase<"max_pool", [Differentiable]> {
         dilations [1, 1] : (tensor<8x16x28x28xf32>) -> tensor<8x16x14x14xf32>
     ```
   }];
-  let arguments = (ins Train_FloatTensor:$input,
-                       DenseI64ArrayAttr:$kernel, DenseI64ArrayAttr:$strides,
-                       DenseI64ArrayAttr:$pads, DenseI64ArrayAttr:$dilations);
-  let assemblyFormat = [{
-    operands `kernel` $kernel `strides` $strides `pads` $pads `dilations`
-    $dilations attr-dict `:` functional-type(operands, results)
-  }];
+  let arguments = !con((ins Train_NumberTensor:$input), window);
+  let results = (outs Train_NumberTensor:$result);
+  let assemblyFormat = "operands" # windowFormat;
 }
 
-def Train_MaxPoolGradOp : Train_PoolOpBase<"max_pool_grad"> {
+def Train_MaxPoolIndicesOp : Train_PoolOpBase<"max_pool_indices"> {
+  let summary = "Where the largest element of each window is";
+  let description = [{
+    The row-major position in the whole input of what `max_pool` takes, the
+    first one where several are equal; with `column_major` the spatial
+    dimensions count in the other order, the first of them fastest.
+
+    ```mlir
+    %i = train.max_pool_indices %x kernel [2, 2] strides [2, 2]
+        pads [0, 0, 0, 0] dilations [1, 1]
+        : (tensor<8x16x28x28xf32>) -> tensor<8x16x14x14xi64>
+    ```
+  }];
+  let arguments = !con((ins Train_NumberTensor:$input), window,
+                       (ins UnitAttr:$column_major));
+  let results = (outs Train_IndexTensor:$result);
+  let assemblyFormat = "operands" # windowFormat;
+}
+
+def Train_MaxPoolGradOp : Train_PoolOpBase<"max_pool_grad",
+                                           [SameOperandsElementType]> {
   let summary = "Gradient of max_pool";
   let description = [{
     Adds each window's gradient to its largest input element, the first one in
@@ -213,34 +241,33 @@ def Train_MaxPoolGradOp : Train_PoolOpBase<"max_pool_grad"> {
         -> tensor<8x16x28x28xf32>
     ```
   }];
-  let arguments = (ins Train_FloatTensor:$grad, Train_FloatTensor:$input,
-                       DenseI64ArrayAttr:$kernel, DenseI64ArrayAttr:$strides,
-                       DenseI64ArrayAttr:$pads, DenseI64ArrayAttr:$dilations);
-  let assemblyFormat = [{
-    operands `kernel` $kernel `strides` $strides `pads` $pads `dilations`
-    $dilations attr-dict `:` functional-type(operands, results)
-  }];
+  let arguments = !con((ins Train_FloatTensor:$grad, Train_FloatTensor:$input),
+                       window);
+  let results = (outs Train_FloatTensor:$result);
+  let assemblyFormat = "operands" # windowFormat;
 }
 
 def Train_AvgPoolOp : Train_PoolOpBase<"avg_pool", [Differentiable]> {
   let summary = "Mean of each window";
   let description = [{
     The sum of a window divided by the number of its elements that lie in the
-    input, or with `count_include_pad` in the input or its padding.
+    input, or with `count_include_pad` in the input or its padding; or by
+    `divisor`, where that is given.
+
+    **Constraints**
+    - `divisor` is positive, and not there together with `count_include_pad`.
 
     ```mlir
     %y = train.avg_pool %x kernel [2, 2] strides [2, 2] pads [0, 0, 0, 0]
         dilations [1, 1] : (tensor<8x16x28x28xf32>) -> tensor<8x16x14x14xf32>
     ```
   }];
-  let arguments = (ins Train_FloatTensor:$input,
-                       DenseI64ArrayAttr:$kernel, DenseI64ArrayAttr:$strides,
-                       DenseI64ArrayAttr:$pads, DenseI64ArrayAttr:$dilations,
-                       UnitAttr:$count_include_pad);
-  let assemblyFormat = [{
-    operands `kernel` $kernel `strides` $strides `pads` $pads `dilations`
-    $dilations attr-dict `:` functional-type(operands, results)
-  }];
+  let arguments = !con((ins Train_FloatTensor:$input), window,
+                       (ins UnitAttr:$count_include_pad,
+                            OptionalAttr<I64Attr>:$divisor));
+  let results = (outs Train_FloatTensor:$result);
+  let assemblyFormat = "operands" # windowFormat;
+  let hasVerifier = 1;
 }
 
 def Train_AvgPoolGradOp : Train_PoolOpBase<"avg_pool_grad"> {
@@ -255,16 +282,13 @@ def Train_AvgPoolGradOp : Train_PoolOpBase<"avg_pool_grad"> {
         : (tensor<8x16x14x14xf32>) -> tensor<8x16x28x28xf32>
     ```
   }];
-  let arguments = (ins Train_FloatTensor:$grad,
-                       DenseI64ArrayAttr:$input_shape,
-                       DenseI64ArrayAttr:$kernel, DenseI64ArrayAttr:$strides,
-                       DenseI64ArrayAttr:$pads, DenseI64ArrayAttr:$dilations,
-                       UnitAttr:$count_include_pad);
-  let assemblyFormat = [{
-    operands `input_shape` $input_shape `kernel` $kernel `strides` $strides
-    `pads` $pads `dilations` $dilations attr-dict `:`
-    functional-type(operands, results)
-  }];
+  let arguments = !con((ins Train_FloatTensor:$grad,
+                            DenseI64ArrayAttr:$input_shape), window,
+                       (ins UnitAttr:$count_include_pad,
+                            OptionalAttr<I64Attr>:$divisor));
+  let results = (outs Train_FloatTensor:$result);
+  let assemblyFormat = "operands `input_shape` $input_shape" # windowFormat;
+  let hasVerifier = 1;
 }
 
 }

@@ -114,6 +114,44 @@ def Train_RmsNormGradOp : Train_InferOp<"rms_norm_grad", [CostPerElement<10>]> {
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
+def Train_NormalizeOp : Train_InferOp<"normalize", [
+    Differentiable, CostPerElement<6>]> {
+  let summary = "Rows of mean 0 and variance 1";
+  let description = [{
+    `layer_norm` without scale and bias: what group and instance normalization
+    are made of, whose scale belongs to a channel and not to a place of the row.
+    `rstd` has the operand's shape with 1 for the normalized dimensions.
+
+    ```mlir
+    %y, %rstd = train.normalize %x {axis = 1 : i64, epsilon = 1.0e-5 : f64}
+        : (tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<8x1xf32>)
+    ```
+  }];
+  let arguments = (ins Train_FloatTensor:$input, I64Attr:$axis,
+                       F64Attr:$epsilon);
+  let results = (outs Train_FloatTensor:$result, Train_FloatTensor:$rstd);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
+def Train_NormalizeGradOp : Train_InferOp<"normalize_grad", [CostPerElement<8>]> {
+  let summary = "Gradient of normalize";
+  let description = [{
+    `rstd * (grad - mean(grad) - output * mean(grad * output))`, the means over
+    the dimensions from `axis` on; `output` is the normalized tensor, which the
+    gradient by a scale needs anyway, so that the input need not be kept.
+
+    ```mlir
+    %dx = train.normalize_grad %dy, %y, %rstd {axis = 1 : i64}
+        : (tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x1xf32>)
+        -> tensor<8x16xf32>
+    ```
+  }];
+  let arguments = (ins Train_FloatTensor:$grad, Train_FloatTensor:$output,
+                       Train_FloatTensor:$rstd, I64Attr:$axis);
+  let results = (outs Train_FloatTensor:$result);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
 def Train_BatchNormOp : Train_InferOp<"batch_norm", [
     Differentiable, CostPerElement<8>]> {
   let summary = "Batch normalization in training";

@@ -33,14 +33,22 @@ let opDocGroup = Train_LossOps in {
 
 def Train_CrossEntropyOp : Train_InferOp<"cross_entropy", [
     Differentiable, CostPerElement<4, 1>]> {
-  let summary = "Mean cross-entropy of logits against integer labels";
+  let summary = "Cross-entropy of logits against integer labels";
   let description = [{
-    The mean of `lse - logits[label]` over the labels that are not
-    `ignore_index`; `axis` is the class axis, and the labels have the logits'
+    `w * (lse - logits[label])` for each label, 0 for those that are
+    `ignore_index`; `w` is the element of `weights` that the label names, 1
+    without weights. `axis` is the class axis, and the labels have the logits'
     shape without it. `lse`, the logarithm of the sum of exponentials along
     `axis`, is saved for the gradient. Loss and `lse` are f32, or f64 for f64
-    logits. Without any label that counts the loss is not a number, as in
-    PyTorch.
+    logits. `reduction` is
+
+    - `"mean"`: the sum divided by the sum of `w` over the labels that are not
+      ignored; not a number without any, as in PyTorch;
+    - `"sum"`: the sum;
+    - `"none"`: the loss has the labels' shape.
+
+    A label that is no class makes its loss not a number. The weights have no
+    gradient.
 
     ```mlir
     %loss, %lse = train.cross_entropy %logits, %labels
@@ -49,9 +57,10 @@ def Train_CrossEntropyOp : Train_InferOp<"cross_entropy", [
     ```
   }];
   let arguments = (ins Train_FloatTensor:$logits, Train_IndexTensor:$labels,
-                       I64Attr:$axis,
-                       DefaultValuedAttr<I64Attr, "-100">:$ignore_index);
-  let results = (outs Train_FloatScalar:$loss, Train_FloatTensor:$lse);
+                       Optional<Train_FloatTensor>:$weights, I64Attr:$axis,
+                       DefaultValuedAttr<I64Attr, "-100">:$ignore_index,
+                       DefaultValuedStrAttr<StrAttr, "mean">:$reduction);
+  let results = (outs Train_FloatTensor:$loss, Train_FloatTensor:$lse);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
@@ -59,8 +68,9 @@ def Train_CrossEntropyGradOp : Train_InferOp<"cross_entropy_grad", [
     CostPerElement<4, 1>]> {
   let summary = "Gradient of cross_entropy by the logits";
   let description = [{
-    `(exp(logits - lse) - onehot(label)) * grad / count`, and 0 where the label
-    is `ignore_index`; `count` is the number of other labels.
+    `(exp(logits - lse) - onehot(label)) * w * grad`, for the mean divided by the
+    sum of `w`, and 0 where the label is `ignore_index`. `grad` has the shape of
+    the loss.
 
     ```mlir
     %dlogits = train.cross_entropy_grad %dloss, %logits, %labels, %lse
@@ -69,10 +79,11 @@ def Train_CrossEntropyGradOp : Train_InferOp<"cross_entropy_grad", [
         -> tensor<8x10xf32>
     ```
   }];
-  let arguments = (ins Train_FloatScalar:$grad, Train_FloatTensor:$logits,
+  let arguments = (ins Train_FloatTensor:$grad, Train_FloatTensor:$logits,
                        Train_IndexTensor:$labels, Train_FloatTensor:$lse,
-                       I64Attr:$axis,
-                       DefaultValuedAttr<I64Attr, "-100">:$ignore_index);
+                       Optional<Train_FloatTensor>:$weights, I64Attr:$axis,
+                       DefaultValuedAttr<I64Attr, "-100">:$ignore_index,
+                       DefaultValuedStrAttr<StrAttr, "mean">:$reduction);
   let results = (outs Train_FloatTensor:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
@@ -238,6 +249,74 @@ def Train_AdamwOp : Train_AdamOpBase<"adamw"> {
         -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>)
     ```
   }];
+}
+
+def Train_AdamHatOp : Train_OptimizerOp<"adam_hat", 18, 1> {
+  let summary = "Adam whose epsilon is added before the bias correction";
+  let description = [{
+    The form of the end of section 2 of the paper, which Hugging Face's and
+    onnxruntime's AdamW (`adam_mode` 1) and ONNX's Adam have:
+    ```
+    g = grad + weight_decay * param
+    m = beta1 * m + (1 - beta1) * g
+    v = beta2 * v + (1 - beta2) * g * g
+    rate = lr * sqrt(1 - beta2^step) / (1 - beta1^step)
+    param = param - rate * m / (sqrt(v) + epsilon)
+    param = param * (1 - lr * decoupled_decay - final_decay)
+    ```
+    With `no_bias_correction`, and in a step 0, `rate` is `lr`.
+
+    ```mlir
+    %p1, %m1, %v1 = train.adam_hat %p, %g, %m, %v, %lr, %step
+        {beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-6 : f64,
+         decoupled_decay = 0.01 : f64}
+        : (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>,
+           tensor<f32>, tensor<i64>)
+        -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>)
+    ```
+  }];
+  let arguments = !con((ins
+      Train_FloatTensor:$param, Train_FloatTensor:$grad,
+      Train_FloatTensor:$exp_avg, Train_FloatTensor:$exp_avg_sq,
+      Train_FloatScalar:$lr, Train_StepScalar:$step, F64Attr:$beta1,
+      F64Attr:$beta2, F64Attr:$epsilon,
+      DefaultValuedAttr<F64Attr, "::llvm::APFloat(0.0)">:$weight_decay,
+      DefaultValuedAttr<F64Attr, "::llvm::APFloat(0.0)">:$decoupled_decay,
+      DefaultValuedAttr<F64Attr, "::llvm::APFloat(0.0)">:$final_decay,
+      UnitAttr:$no_bias_correction), control);
+  let results = (outs Train_FloatTensor:$new_param,
+                      Train_FloatTensor:$new_exp_avg,
+                      Train_FloatTensor:$new_exp_avg_sq);
+  let assemblyFormat =
+      "$param `,` $grad `,` $exp_avg `,` $exp_avg_sq `,` $lr `,` $step" #
+      controlFormat;
+}
+
+def Train_AdagradOp : Train_OptimizerOp<"adagrad", 10, 1> {
+  let summary = "Adagrad";
+  let description = [{
+    ```
+    g = grad + weight_decay * param
+    sum = sum + g * g
+    param = param - lr / (1 + (step - 1) * lr_decay) * g / (sqrt(sum) + epsilon)
+    ```
+    It has no momentum, and takes no operand `momentum`.
+
+    ```mlir
+    %p1, %s1 = train.adagrad %p, %g, %s, %lr, %step {epsilon = 1.0e-10 : f64}
+        : (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<f32>, tensor<i64>)
+        -> (tensor<8xf32>, tensor<8xf32>)
+    ```
+  }];
+  let arguments = !con((ins
+      Train_FloatTensor:$param, Train_FloatTensor:$grad, Train_FloatTensor:$sum,
+      Train_FloatScalar:$lr, Train_StepScalar:$step, F64Attr:$epsilon,
+      DefaultValuedAttr<F64Attr, "::llvm::APFloat(0.0)">:$lr_decay,
+      DefaultValuedAttr<F64Attr, "::llvm::APFloat(0.0)">:$weight_decay),
+      control);
+  let results = (outs Train_FloatTensor:$new_param, Train_FloatTensor:$new_sum);
+  let assemblyFormat =
+      "$param `,` $grad `,` $sum `,` $lr `,` $step" # controlFormat;
 }
 
 }

@@ -104,11 +104,39 @@ VJP(ConvOp) {
   return success();
 }
 
+// A convolution is linear in input and weight, and so are its gradients: the
+// derivatives of all three are each other.
+
+VJP(ConvGradInputOp) {
+  VjpBuilder b(builder, *this);
+  Value dy = resultGrads[0];
+  operandGrads.push_back(b.make<ConvOp>(dy, getWeight(), /*bias=*/Value(),
+                                        getStrides(), getPads(), getDilations(),
+                                        getGroup()));
+  operandGrads.push_back(b.make<ConvGradWeightOp>(
+      getGrad(), dy, b.shapeOf(getWeight()), getStrides(), getPads(),
+      getDilations(), getGroup()));
+  return success();
+}
+
+VJP(ConvGradWeightOp) {
+  VjpBuilder b(builder, *this);
+  Value dy = resultGrads[0];
+  operandGrads.push_back(b.make<ConvOp>(getInput(), dy, /*bias=*/Value(),
+                                        getStrides(), getPads(), getDilations(),
+                                        getGroup()));
+  operandGrads.push_back(b.make<ConvGradInputOp>(
+      getGrad(), dy, b.shapeOf(getInput()), getStrides(), getPads(),
+      getDilations(), getGroup()));
+  return success();
+}
+
 VJP(MaxPoolOp) {
   VjpBuilder b(builder, *this);
-  operandGrads.push_back(b.make<MaxPoolGradOp>(resultGrads[0], getInput(),
-                                               getKernel(), getStrides(),
-                                               getPads(), getDilations()));
+  operandGrads.push_back(
+      b.make<MaxPoolGradOp>(resultGrads[0], getInput(), getKernel(),
+                            getStrides(), getPads(), getDilations(),
+                            getCeilMode()));
   return success();
 }
 
@@ -116,7 +144,8 @@ VJP(AvgPoolOp) {
   VjpBuilder b(builder, *this);
   operandGrads.push_back(b.make<AvgPoolGradOp>(
       resultGrads[0], b.shapeOf(getInput()), getKernel(), getStrides(),
-      getPads(), getDilations(), getCountIncludePad()));
+      getPads(), getDilations(), getCeilMode(), getCountIncludePad(),
+      getDivisorAttr()));
   return success();
 }
 
@@ -142,6 +171,15 @@ VJP(RmsNormOp) {
       RmsNormGradOp::create(builder, getLoc(), resultGrads[0], getInput(),
                             getScale(), getRstd(), getAxis());
   llvm::append_range(operandGrads, grads->getResults());
+  return success();
+}
+
+VJP(NormalizeOp) {
+  if (failed(requireOnlyFirstGrad(*this, resultGrads)))
+    return failure();
+  VjpBuilder b(builder, *this);
+  operandGrads.push_back(b.make<NormalizeGradOp>(resultGrads[0], getResult(),
+                                                 getRstd(), getAxis()));
   return success();
 }
 
@@ -206,7 +244,8 @@ VJP(CrossEntropyOp) {
   VjpBuilder b(builder, *this);
   operandGrads.push_back(
       b.make<CrossEntropyGradOp>(resultGrads[0], getLogits(), getLabels(),
-                                 getLse(), getAxis(), getIgnoreIndex()));
-  operandGrads.push_back(Value());
+                                 getLse(), getWeights(), getAxis(),
+                                 getIgnoreIndex(), getReduction()));
+  operandGrads.append(getNumOperands() - 1, Value());
   return success();
 }

@@ -191,8 +191,8 @@ FailureOr<Value> LossBuilder::buildCrossEntropy(Value logits) {
       addLabels(RankedTensorType::get(shape, builder.getI64Type()));
   if (failed(labels))
     return failure();
-  return make<CrossEntropyOp>(getUncast(logits), *labels, *axis,
-                              options.ignoreIndex);
+  return make<CrossEntropyOp>(getUncast(logits), *labels, /*weights=*/Value(),
+                              *axis, options.ignoreIndex);
 }
 
 /// The integer input with this shape, which labels itself.
@@ -244,7 +244,8 @@ FailureOr<Value> LossBuilder::buildCausalLm(Value logits) {
   if (failed(labels))
     return failure();
   return make<CrossEntropyOp>(getUncast(logits), shiftLabels(*labels),
-                              shape.size() - 1, options.ignoreIndex);
+                              /*weights=*/Value(), shape.size() - 1,
+                              options.ignoreIndex);
 }
 
 FailureOr<Value> LossBuilder::buildMse(Value prediction) {
