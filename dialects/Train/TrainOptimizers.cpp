@@ -35,3 +35,15 @@ OpOperand &AdamwOp::getGradientOperand() { return getGradMutable(); }
 SmallVector<OpOperand *> AdamwOp::getStateOperands() {
   return {&getExpAvgMutable(), &getExpAvgSqMutable()};
 }
+
+OpOperand &AdamHatOp::getParameterOperand() { return getParamMutable(); }
+OpOperand &AdamHatOp::getGradientOperand() { return getGradMutable(); }
+SmallVector<OpOperand *> AdamHatOp::getStateOperands() {
+  return {&getExpAvgMutable(), &getExpAvgSqMutable()};
+}
+
+OpOperand &AdagradOp::getParameterOperand() { return getParamMutable(); }
+OpOperand &AdagradOp::getGradientOperand() { return getGradMutable(); }
+SmallVector<OpOperand *> AdagradOp::getStateOperands() {
+  return {&getSumMutable()};
+}

@@ -85,3 +85,14 @@ static LogicalResult verifyAdam(Op op) {
 
 LogicalResult AdamOp::verify() { return verifyAdam(*this); }
 LogicalResult AdamwOp::verify() { return verifyAdam(*this); }
+LogicalResult AdamHatOp::verify() { return verifyAdam(*this); }
+
+LogicalResult AdagradOp::verify() {
+  InferError error(getLoc(), getOperationName());
+  ArrayRef<int64_t> shape = getParam().getType().getShape();
+  if (getCurrentMomentum())
+    return emitOpError("has a momentum operand but no momentum");
+  return success(succeeded(verifyClipValue(*this)) &&
+                 succeeded(requireShape(error, "grad", getGrad(), shape)) &&
+                 succeeded(requireShape(error, "sum", getSum(), shape)));
+}

@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// SGD, Adam and AdamW as one pass over parameter, gradient and state, in
-// PyTorch's order of operations, and the sum of squares for the gradient norm.
+// Updates as one pass over parameter, gradient and state, in the order of
+// operations that their descriptions have (PyTorch's, mostly), and the sum of
+// squares for the gradient norm.
 //
 //===----------------------------------------------------------------------===//
 
@@ -252,6 +253,102 @@ static SmallVector<Value> lowerAdam(OpBuilder &b, OpTy op) {
       /*readsInits=*/true);
 }
 
+/// The rate of adam_hat: corrected by both biases but in a step 0, in f64.
+static Value getHatRate(OpBuilder &b, train::AdamHatOp op, Value beta1) {
+  Location loc = op.getLoc();
+  FloatMath m{b, loc};
+  Value rate = getRate(b, loc, op.getLr());
+  if (op.getNoBiasCorrection())
+    return rate;
+  Value step = getStep(b, loc, op.getStep());
+  auto correction = [&](Value beta) {
+    return m.subFrom(1, math::PowFOp::create(b, loc, beta, step));
+  };
+  Value beta2 = m.constant(b.getF64Type(), op.getBeta2().convertToDouble());
+  Value corrected =
+      m.div(m.mul(rate, m.sqrt(correction(beta2))), correction(beta1));
+  Value later = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, step,
+                                      m.constant(b.getF64Type(), 0));
+  return arith::SelectOp::create(b, loc, later, corrected, rate);
+}
+
+static SmallVector<Value> lowerAdamHat(OpBuilder &b, train::AdamHatOp op) {
+  Location loc = op.getLoc();
+  FloatMath f{b, loc};
+  SmallVector<Value> inits = {op.getParam(), op.getExpAvg(), op.getExpAvgSq()};
+  Type compute = getComputeType(getTensorType(op.getParam()).getElementType());
+  UpdateControls controls(b, op, compute);
+  Value beta1 = controls.momentum
+                    ? controls.momentum
+                    : constantScalar(b, loc, b.getF64Type(),
+                                     op.getBeta1().convertToDouble());
+  Value rate = f.cast(f.neg(getHatRate(b, op, beta1)), compute);
+  Value keep = f.cast(beta1, compute);
+  Value weight = f.cast(f.subFrom(1, beta1), compute);
+  double beta2 = op.getBeta2().convertToDouble();
+  double decay = op.getWeightDecay().convertToDouble();
+  double decoupled = op.getDecoupledDecay().convertToDouble();
+  double last = op.getFinalDecay().convertToDouble();
+  Value shrink = f.cast(
+      f.subFrom(1 - last, f.mul(getRate(b, loc, op.getLr()), decoupled)),
+      compute);
+  return mapElements(
+      b, loc, inits, op.getGrad(),
+      [&](OpBuilder &n, Location at, ValueRange args) {
+        FloatMath m{n, at};
+        SmallVector<Value> e = widen(m, args, compute);
+        Value grad = controls.adjust(m, e[0]), param = e[1];
+        if (decay != 0)
+          grad = m.add(grad, m.mul(param, decay));
+        Value average = m.add(m.mul(e[2], keep), m.mul(grad, weight));
+        Value square = m.mul(m.mul(grad, 1 - beta2), grad);
+        Value variance = m.add(m.mul(e[3], beta2), square);
+        Value denominator =
+            m.add(m.sqrt(variance), op.getEpsilon().convertToDouble());
+        param = m.add(param, m.div(m.mul(average, rate), denominator));
+        if (decoupled != 0 || last != 0)
+          param = m.mul(param, shrink);
+        return controls.finish(m, {param, average, variance},
+                               args.drop_front());
+      },
+      /*readsInits=*/true);
+}
+
+//===----------------------------------------------------------------------===//
+// Adagrad
+//===----------------------------------------------------------------------===//
+
+static SmallVector<Value> lowerAdagrad(OpBuilder &b, train::AdagradOp op) {
+  Location loc = op.getLoc();
+  FloatMath f{b, loc};
+  Type compute = getComputeType(getTensorType(op.getParam()).getElementType());
+  UpdateControls controls(b, op, compute);
+  double decay = op.getWeightDecay().convertToDouble();
+  double slower = op.getLrDecay().convertToDouble();
+  Value rate = getRate(b, loc, op.getLr());
+  if (slower != 0) {
+    Value before = f.add(getStep(b, loc, op.getStep()), -1.0);
+    rate = f.div(rate, f.add(f.mul(before, slower), 1.0));
+  }
+  rate = f.cast(f.neg(rate), compute);
+  return mapElements(
+      b, loc, {op.getParam(), op.getSum()}, op.getGrad(),
+      [&](OpBuilder &n, Location at, ValueRange args) {
+        FloatMath m{n, at};
+        SmallVector<Value> e = widen(m, args, compute);
+        Value grad = controls.adjust(m, e[0]), param = e[1];
+        if (decay != 0)
+          grad = m.add(grad, m.mul(param, decay));
+        Value sum = m.add(e[2], m.mul(grad, grad));
+        Value denominator =
+            m.add(m.sqrt(sum), op.getEpsilon().convertToDouble());
+        Value change = m.div(m.mul(grad, rate), denominator);
+        return controls.finish(m, {m.add(param, change), sum},
+                               args.drop_front());
+      },
+      /*readsInits=*/true);
+}
+
 //===----------------------------------------------------------------------===//
 // Gradient norm
 //===----------------------------------------------------------------------===//
@@ -276,6 +373,8 @@ static SmallVector<Value> lowerSumSquares(OpBuilder &b,
 void zero::populateTrainOptimizerToLinalg(RewritePatternSet &patterns) {
   addLowering(patterns, lowerAdam<train::AdamOp>);
   addLowering(patterns, lowerAdam<train::AdamwOp>);
+  addLowering(patterns, lowerAdamHat);
+  addLowering(patterns, lowerAdagrad);
   addLowering(patterns, lowerSgd);
   addLowering(patterns, lowerSumSquares);
 }
