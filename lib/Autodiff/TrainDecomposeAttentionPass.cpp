@@ -26,13 +26,32 @@ using namespace mlir;
 using namespace mlir::train;
 
 template <typename Op>
-static bool isSupported(Op op) {
+static bool isSupported(Op op, AttentionLibrary library) {
   auto query = cast<RankedTensorType>(op.getQuery().getType());
   auto value = cast<RankedTensorType>(op.getValue().getType());
-  return whyUnsupportedAttention(query.getElementType(),
+  return whyUnsupportedAttention(library, query.getElementType(),
                                  query.getShape().back(),
                                  value.getShape().back())
       .empty();
+}
+
+/// Gives the mask the form that cuDNN takes; once for all that share it.
+template <typename Op>
+static void fitMask(Op op, DenseMap<std::pair<Value, Type>, Value> &fitted) {
+  if (!op.getMask())
+    return;
+  auto query = cast<RankedTensorType>(op.getQuery().getType());
+  auto key = cast<RankedTensorType>(op.getKey().getType());
+  int64_t scores[] = {query.getDimSize(2), key.getDimSize(2)};
+  auto type = RankedTensorType::get(scores, query.getElementType());
+  Value &mask = fitted[{op.getMask(), type}];
+  if (!mask) {
+    OpBuilder builder(op.getContext());
+    builder.setInsertionPointAfterValue(op.getMask());
+    mask = fitMaskToGpu(builder, op.getLoc(), op.getMask(), scores,
+                        query.getElementType());
+  }
+  op.getMaskMutable().assign(mask);
 }
 
 template <typename Op>
@@ -45,12 +64,16 @@ static void decompose(Op op) {
   op.erase();
 }
 
-void mlir::train::decomposeAttention(Operation *root, bool onlyUnsupported) {
+void mlir::train::decomposeAttention(Operation *root,
+                                     std::optional<AttentionLibrary> library) {
+  DenseMap<std::pair<Value, Type>, Value> fitted;
   root->walk([&](Operation *op) {
     TypeSwitch<Operation *>(op).Case<AttentionOp, AttentionGradOp>(
         [&](auto attention) {
-          if (!onlyUnsupported || !isSupported(attention))
+          if (!library || !isSupported(attention, *library))
             decompose(attention);
+          else if (library == AttentionLibrary::Gpu)
+            fitMask(attention, fitted);
         });
   });
 }

@@ -39,8 +39,13 @@ static ArrayRef<int64_t> shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
-std::string mlir::train::whyUnsupportedAttention(Type element, int64_t headSize,
+std::string mlir::train::whyUnsupportedAttention(AttentionLibrary library,
+                                                 Type element, int64_t headSize,
                                                  int64_t valueSize) {
+  if (library == AttentionLibrary::Host)
+    return element.isF64() ? "it is in f64, and the host has it in f32, bf16 "
+                             "and f16"
+                           : "";
   if (!element.isBF16() && !element.isF16()) {
     std::string type;
     llvm::raw_string_ostream(type) << element;
@@ -116,13 +121,14 @@ struct Match {
   double scale = 1.0;
   bool causal = false;
   SmallVector<Value> masks;
-  /// A score stays where the condition holds.
-  SmallVector<Value> conditions;
+  /// A score stays where the condition holds, and is the number elsewhere.
+  SmallVector<std::pair<Value, double>> conditions;
 };
 
 class Matcher {
 public:
-  Matcher(SoftmaxOp softmax, bool any) : softmax(softmax), any(any) {}
+  Matcher(SoftmaxOp softmax, std::optional<AttentionLibrary> library)
+      : softmax(softmax), library(library) {}
   Match match();
 
 private:
@@ -134,7 +140,7 @@ private:
   std::string whyUnsupported();
 
   SoftmaxOp softmax;
-  bool any;
+  std::optional<AttentionLibrary> library;
   Match result;
 };
 } // namespace
@@ -159,11 +165,36 @@ static Operation *onlyUser(Value value) {
   return nullptr;
 }
 
+/// PyTorch's exporters replace what is no number by 0: a query that sees no key
+/// has no probabilities. The result of that, or `probabilities`.
+static Value throughNanGuard(Value probabilities) {
+  auto isNumber = [&](Value zero) {
+    std::optional<double> number = getSplat(throughCasts(zero));
+    return number && *number == 0;
+  };
+  for (Operation *user : probabilities.getUsers()) {
+    auto where = dyn_cast<WhereOp>(user);
+    auto isNan =
+        where ? where.getCondition().getDefiningOp<IsNanOp>() : IsNanOp();
+    if (isNan && isNan.getInput() == probabilities &&
+        isNan->getResult(0).hasOneUse() &&
+        where.getOnFalse() == probabilities && isNumber(where.getOnTrue()) &&
+        llvm::range_size(probabilities.getUses()) == 2)
+      return where.getResult();
+  }
+  return probabilities;
+}
+
 bool Matcher::findValueProduct() {
-  result.valueProduct =
-      dyn_cast_or_null<MatmulOp>(onlyUser(softmax.getResult()));
+  Value probabilities = softmax.getResult();
+  while (probabilities.hasOneUse() &&
+         isa<CastOp>(*probabilities.getUsers().begin()))
+    probabilities = probabilities.getUsers().begin()->getResult(0);
+  probabilities = throughNanGuard(probabilities);
+  result.valueProduct = dyn_cast_or_null<MatmulOp>(onlyUser(probabilities));
   return result.valueProduct && !result.valueProduct.getTransposeA() &&
-         throughCasts(result.valueProduct.getLhs()) == softmax.getResult();
+         throughCasts(result.valueProduct.getLhs()) ==
+             throughCasts(probabilities);
 }
 
 /// A factor below masks would scale them too.
@@ -205,7 +236,7 @@ bool Matcher::step(Value &at) {
   if (auto where = dyn_cast_or_null<WhereOp>(op)) {
     std::optional<double> hidden = getSplat(throughCasts(where.getOnFalse()));
     at = where.getOnTrue();
-    result.conditions.push_back(where.getCondition());
+    result.conditions.push_back({where.getCondition(), hidden.value_or(0)});
     return !scaled && hidden && *hidden <= kHidden;
   }
   return false;
@@ -250,10 +281,10 @@ std::string Matcher::whyUnsupported() {
   for (Value mask : result.masks)
     if (dependsOnTraining(mask))
       return "its mask depends on a trained parameter";
-  if (any)
+  if (!library)
     return "";
   return whyUnsupportedAttention(
-      getElementTypeOrSelf(result.scoreProduct.getLhs()),
+      *library, getElementTypeOrSelf(result.scoreProduct.getLhs()),
       shapeOf(result.scoreProduct.getLhs()).back(),
       shapeOf(result.valueProduct.getResult()).back());
 }
@@ -291,8 +322,8 @@ namespace {
 /// Builds the attention of a match in front of its second product.
 class Raiser {
 public:
-  explicit Raiser(Match &match)
-      : match(match), builder(match.valueProduct),
+  Raiser(Match &match, std::optional<AttentionLibrary> library)
+      : match(match), library(library), builder(match.valueProduct),
         loc(match.valueProduct.getLoc()) {}
   void raise();
 
@@ -306,13 +337,15 @@ private:
   Value withHeads(Value value);
   Value withoutRepetition(Value heads);
   void addMask(Value added);
-  Value additive(Value condition);
-  Value padMask(Value added, ArrayRef<int64_t> scores, Type element);
+  void addCondition(Value condition, double hidden, ArrayRef<int64_t> scores);
+  Value additive(Value condition, double hidden);
+  Value withFourDims(Value added, int64_t rank);
   void findOperands();
   void findMasks(ArrayRef<int64_t> scores);
   double exactScale(int64_t size) const;
 
   Match &match;
+  std::optional<AttentionLibrary> library;
   OpBuilder builder;
   Location loc;
   Value query, key, value, mask;
@@ -391,11 +424,14 @@ static double lowestOf(Type type) {
 }
 
 /// What, added to scores, hides them where the condition does not hold.
-Value Raiser::additive(Value condition) {
+Value Raiser::additive(Value condition, double hidden) {
   Type type = getElementTypeOrSelf(match.scoreProduct.getResult());
   Value zero = createScalar(builder, loc, type, 0.0);
-  Value hidden = createScalar(builder, loc, type, lowestOf(type));
-  return make<WhereOp>(condition, zero, hidden);
+  Value number = createScalar(builder, loc, type,
+                              std::isinf(hidden)
+                                  ? hidden
+                                  : std::max(hidden, lowestOf(type)));
+  return make<WhereOp>(condition, zero, number);
 }
 
 /// The usual scale where only the narrow type of its factors keeps them from
@@ -405,21 +441,24 @@ double Raiser::exactScale(int64_t size) const {
   return std::abs(match.scale / usual - 1) < 0x1p-7 ? usual : match.scale;
 }
 
-/// The mask in the form that the library takes: four dimensions, the last two
-/// of full size, of the queries' type.
-Value Raiser::padMask(Value added, ArrayRef<int64_t> scores, Type element) {
+/// A mask that broadcasts to scores of `rank` dimensions with a batch and heads.
+Value Raiser::withFourDims(Value added, int64_t rank) {
   SmallVector<int64_t> shape(shapeOf(added));
-  shape.insert(shape.begin(), scores.size() - shape.size(), 1);
-  added = withHeads(make<ReshapeOp>(added, shape));
-  if (getElementTypeOrSelf(added) != element) {
+  shape.insert(shape.begin(), rank - shape.size(), 1);
+  return withHeads(make<ReshapeOp>(added, shape));
+}
+
+Value mlir::train::fitMaskToGpu(OpBuilder &builder, Location loc, Value mask,
+                                ArrayRef<int64_t> scores, Type element) {
+  if (getElementTypeOrSelf(mask) != element) {
     // Rounding must not make a mask infinite: rows would become no numbers.
-    added = make<CastOp>(added, element);
+    mask = builder.createOrFold<CastOp>(loc, mask, element);
     Value lowest = createScalar(builder, loc, element, lowestOf(element));
-    added = make<MaxOp>(added, lowest);
+    mask = builder.createOrFold<MaxOp>(loc, mask, lowest);
   }
-  shape.assign(shapeOf(added).begin(), shapeOf(added).end());
+  SmallVector<int64_t> shape(shapeOf(mask));
   llvm::copy(scores.take_back(2), shape.end() - 2);
-  return make<BroadcastOp>(added, shape);
+  return builder.createOrFold<BroadcastOp>(loc, mask, shape);
 }
 
 /// The operands of the products; factors go to the scale, repetitions of heads
@@ -439,20 +478,59 @@ void Raiser::findOperands() {
   }
 }
 
+/// What `value` was before it was broadcast: masks are broadcast anyway.
+static Value throughBroadcasts(Value value) {
+  while (auto broadcast = value.getDefiningOp<BroadcastOp>())
+    value = broadcast.getInput();
+  return value;
+}
+
+static bool isAllTrue(Value condition) {
+  DenseElementsAttr elements;
+  return matchPattern(condition, m_Constant(&elements)) && elements.isSplat() &&
+         elements.getSplatValue<bool>();
+}
+
+/// A conjunction is taken apart: what is causal becomes that, and the rest
+/// keeps the shape that it has without it.
+void Raiser::addCondition(Value condition, double hidden,
+                          ArrayRef<int64_t> scores) {
+  SmallVector<Value> parts = {condition};
+  Value rest;
+  while (!parts.empty()) {
+    Value part = throughBroadcasts(parts.pop_back_val());
+    if (auto both = part.getDefiningOp<AndOp>()) {
+      parts.append({both.getRhs(), both.getLhs()});
+      continue;
+    }
+    if (isCausalCondition(part, scores[scores.size() - 2], scores.back()))
+      match.causal = true;
+    else if (!isAllTrue(part))
+      rest = rest ? make<AndOp>(rest, part) : part;
+  }
+  if (rest)
+    addMask(additive(rest, hidden));
+}
+
 void Raiser::findMasks(ArrayRef<int64_t> scores) {
   int64_t queries = scores[scores.size() - 2], keys = scores.back();
-  for (Value added : match.masks) {
-    if (isCausal(throughCasts(added), queries, keys))
+  for (Value mask : match.masks) {
+    Value added = throughBroadcasts(throughCasts(mask));
+    auto where = added.getDefiningOp<WhereOp>();
+    auto number = [&](Value value) { return getSplat(throughCasts(value)); };
+    std::optional<double> seen =
+        where ? number(where.getOnTrue()) : std::nullopt;
+    std::optional<double> hidden =
+        where ? number(where.getOnFalse()) : std::nullopt;
+    if (isCausal(added, queries, keys))
       match.causal = true;
+    else if (seen && hidden && *seen == 0 && *hidden <= kHidden)
+      addCondition(where.getCondition(), *hidden, scores);
     else
-      addMask(added);
+      addMask(throughBroadcasts(mask));
   }
-  for (Value condition : match.conditions) {
-    if (isCausalCondition(condition, queries, keys))
-      match.causal = true;
-    else
-      addMask(additive(condition));
-  }
+  for (auto [condition, hidden] : match.conditions)
+    addCondition(condition, hidden, scores);
 }
 
 void Raiser::raise() {
@@ -460,7 +538,10 @@ void Raiser::raise() {
   findOperands();
   findMasks(scores);
   if (mask)
-    mask = padMask(mask, scores, getElementTypeOrSelf(query));
+    mask = withFourDims(mask, scores.size());
+  if (mask && library == AttentionLibrary::Gpu)
+    mask = fitMaskToGpu(builder, loc, mask, scores,
+                        getElementTypeOrSelf(query));
   Value queries = withHeads(query), keys = withHeads(key),
         values = withHeads(value);
   auto attention = AttentionOp::create(
@@ -474,16 +555,17 @@ void Raiser::raise() {
 // Entry
 //===----------------------------------------------------------------------===//
 
-void mlir::train::raiseAttention(ModuleOp module, bool any) {
+void mlir::train::raiseAttention(ModuleOp module,
+                                 std::optional<AttentionLibrary> library) {
   for (auto function : module.getOps<func::FuncOp>()) {
     SmallVector<SoftmaxOp> softmaxes;
     function.walk([&](SoftmaxOp op) { softmaxes.push_back(op); });
     for (SoftmaxOp softmax : softmaxes) {
-      Match match = Matcher(softmax, any).match();
+      Match match = Matcher(softmax, library).match();
       if (!match.whyNot)
         continue;
       if (match.whyNot->empty())
-        Raiser(match).raise();
+        Raiser(match, library).raise();
       else
         softmax.emitRemark()
             << "attention stays products and a softmax: " << *match.whyNot;
@@ -498,6 +580,13 @@ struct TrainRaiseAttentionPass
     : train::impl::TrainRaiseAttentionPassBase<TrainRaiseAttentionPass> {
   using TrainRaiseAttentionPassBase::TrainRaiseAttentionPassBase;
 
-  void runOnOperation() override { raiseAttention(getOperation(), any); }
+  void runOnOperation() override {
+    std::optional<AttentionLibrary> library = AttentionLibrary::Gpu;
+    if (host)
+      library = AttentionLibrary::Host;
+    if (any)
+      library = std::nullopt;
+    raiseAttention(getOperation(), library);
+  }
 };
 } // namespace

@@ -12,8 +12,6 @@
 
 #include "zero/Autodiff/TrainStep.h"
 
-#include "zero/Autodiff/Attention.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -88,7 +86,13 @@ static DictionaryAttr attrs(OpBuilder &builder,
 // Arguments, results and state of the step itself
 //===----------------------------------------------------------------------===//
 
+/// The argument that is the hyperparameter `name`; the forward pass may have it
+/// for its random numbers.
 FailureOr<Value> StepBuilder::addHyperparameter(StringRef name, Type element) {
+  for (BlockArgument argument : function.getArguments())
+    if (function.getArgAttr(argument.getArgNumber(), zero::kHyperAttr) ==
+        builder.getStringAttr(name))
+      return Value(argument);
   unsigned index = function.getNumArguments();
   if (failed(function.insertArgument(index, scalarType(element),
                                      attrs(builder, {{"zero.hyper", name}}),
@@ -369,8 +373,8 @@ LogicalResult mlir::train::buildTrainStep(ModuleOp module,
   FailureOr<func::FuncOp> function = findForward(module);
   if (failed(function) || failed(convertPrecision(module, options.precision)))
     return failure();
-  if (options.raiseAttention)
-    raiseAttention(module);
+  if (options.attention)
+    raiseAttention(module, options.attention);
   if (failed(StepBuilder(*function, options).build()))
     return failure();
   return accumulateMicroBatches(module, options.microBatches);

@@ -21,25 +21,35 @@ uint64_t zrt::elementBytes(fb::DType type) {
   switch (type) {
   case fb::DType_F64:
   case fb::DType_I64:
+  case fb::DType_U64:
     return 8;
   case fb::DType_F32:
   case fb::DType_I32:
+  case fb::DType_U32:
     return 4;
   case fb::DType_F16:
   case fb::DType_BF16:
   case fb::DType_I16:
+  case fb::DType_U16:
     return 2;
   case fb::DType_I8:
   case fb::DType_U8:
   case fb::DType_Bool:
+  case fb::DType_F8E4M3:
+  case fb::DType_F8E5M2:
+  case fb::DType_F8E8M0:
+  case fb::DType_F8E4M3FNUZ:
+  case fb::DType_F8E5M2FNUZ:
     return 1;
   }
   return 0;
 }
 
 const char *zrt::dtypeName(fb::DType type) {
-  static const char *const names[] = {"f32", "f64", "f16", "bf16", "i64",
-                                      "i32", "i16", "i8",  "u8",   "bool"};
+  static const char *const names[] = {
+      "f32", "f64",    "f16",    "bf16",   "i64",        "i32",
+      "i16", "i8",     "u8",     "bool",   "u16",        "u32",
+      "u64", "f8e4m3", "f8e5m2", "f8e8m0", "f8e4m3fnuz", "f8e5m2fnuz"};
   auto index = static_cast<size_t>(type);
   return index < std::size(names) ? names[index] : "unknown";
 }

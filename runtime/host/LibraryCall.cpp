@@ -72,6 +72,8 @@ LibraryCall zrt::makeLibraryCall(const Program &program, const Command &command,
     if (command.callee == "conv" || command.callee == "conv_grad_input" ||
         command.callee == "conv_grad_weight")
       return makeConvolution(command, types, engine);
+    if (command.callee == "attention" || command.callee == "attention_grad")
+      return makeAttention(command, types);
   } catch (const dnnl::error &error) {
     fail(ZRT_ERROR_FORMAT,
          "oneDNN does not take the operands: ", error.message);
@@ -97,6 +99,9 @@ std::string zrt::libraryCallKey(const Program &program,
   for (const Attr &attr : command.attrs) {
     key << attr.name << '=';
     write(attr.ints);
+    key.precision(17);
+    for (double number : attr.floats)
+      key << number << ',';
   }
   return key.str();
 }
@@ -132,6 +137,10 @@ void BoundCall::runSteps(const std::vector<int64_t> &position,
     const LibraryStep &step = call->steps[index];
     if (step.copy) {
       step.copy->run(address(step.from, position), address(step.to, position));
+      continue;
+    }
+    if (step.function) {
+      step.function(operands.data(), scratch);
       continue;
     }
     for (const PrimitiveArg &arg : step.args)

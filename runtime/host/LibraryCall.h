@@ -24,6 +24,7 @@
 
 #include <dnnl.hpp>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -53,10 +54,13 @@ struct PrimitiveArg {
   Place place;
 };
 
-/// A strided copy, which may convert, or a primitive.
+/// A strided copy, which may convert, a function of ours, or a primitive.
 struct LibraryStep {
   std::optional<StridedCopy> copy;
   Place from, to;
+
+  /// Of the operands' addresses, and of the call's scratch memory.
+  std::function<void(uint8_t *const *operands, uint8_t *scratch)> function;
 
   dnnl::primitive primitive;
   std::vector<PrimitiveArg> args;
@@ -89,6 +93,8 @@ LibraryCall makeLibraryCall(const Program &program, const Command &command,
 LibraryCall makeMatmul(const Command &command,
                        const std::vector<fb::DType> &types,
                        const dnnl::engine &engine);
+LibraryCall makeAttention(const Command &command,
+                          const std::vector<fb::DType> &types);
 LibraryCall makeConvolution(const Command &command,
                             const std::vector<fb::DType> &types,
                             const dnnl::engine &engine);

@@ -114,19 +114,21 @@ static LogicalResult checkOffload(ModuleOp module,
   return success();
 }
 
-/// Makes a training step of the module unless it is one. GPUs have attention as
-/// a library function, others what it stands for.
+/// Makes a training step of the module unless it is one. Attention is a library
+/// function, where the target's library has it.
 static LogicalResult buildStep(ModuleOp module, const CompileOptions &options) {
-  bool onGpu = StringRef(options.target).starts_with("cuda:");
+  std::optional<train::AttentionLibrary> library;
+  if (StringRef(options.target).starts_with("cuda:"))
+    library = train::AttentionLibrary::Gpu;
   if (options.trainStep) {
     train::TrainStepOptions step = *options.trainStep;
-    step.raiseAttention |= onGpu;
+    step.attention = library;
     if (failed(train::buildTrainStep(module, step)))
       return failure();
   }
   if (options.forward && failed(train::buildForwardStep(module)))
     return failure();
-  train::decomposeAttention(module, /*onlyUnsupported=*/onGpu);
+  train::decomposeAttention(module, library);
   return success();
 }
 

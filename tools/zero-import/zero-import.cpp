@@ -80,8 +80,8 @@ static cl::opt<std::string>
            cl::init("input"), cl::cat(category));
 static cl::opt<bool> raiseAttention(
     "raise-attention",
-    cl::desc("With --loss, for GPUs: attention in bf16 and f16 is one "
-             "operation, which keeps no probabilities"),
+    cl::desc("With --loss, for GPUs: attention is one operation only in the "
+             "types and sizes that cuDNN has"),
     cl::cat(category));
 
 static bool failWith(const Twine &message) {
@@ -122,7 +122,8 @@ static bool readStepOptions(train::TrainStepOptions &options) {
     return failWith("--raise-attention needs --loss: it says how a step is "
                     "made");
   options.labels = labels;
-  options.raiseAttention = raiseAttention;
+  if (raiseAttention)
+    options.attention = train::AttentionLibrary::Gpu;
   return true;
 }
 

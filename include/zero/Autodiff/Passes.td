@@ -121,9 +121,16 @@ def TrainRaiseAttentionPass
     `causal`; other masks are added up. Heads of keys and values that are
     repeated for their group of queries are taken before the repetition.
 
-    Only where the library has it: in bf16 and f16, with heads of sizes that are
-    multiples of 8 up to 128, masks that depend on no trained parameter. Where a
-    softmax between two products stays, a remark says why.
+    A mask keeps the shape that it has before it is broadcast, and a conjunction
+    of conditions is taken apart, so that no part has a score's two dimensions
+    which need not. Zeros in place of what is no number, which exporters write
+    behind the softmax, are what the operation computes for a query that sees no
+    key.
+
+    Only where the library has it: on GPUs in bf16 and f16, with heads of sizes
+    that are multiples of 8 up to 128; with `host` in all types but f64; and
+    with masks that depend on no trained parameter. Where a softmax between two
+    products stays, a remark says why.
 
     ```mlir
     %s = train.matmul %q, %k {transpose_b} : ...
@@ -136,7 +143,9 @@ def TrainRaiseAttentionPass
   }];
   let options = [
     Option<"any", "any", "bool", "false",
-           "Of any type and size, as the decomposition takes it">
+           "Of any type and size, as the decomposition takes it">,
+    Option<"host", "host", "bool", "false",
+           "What the host's runtime has, instead of what GPUs have">
   ];
   let dependentDialects = ["::mlir::train::TrainDialect"];
 }

@@ -14,6 +14,7 @@
 #ifndef ZERO_AUTODIFF_TRAINSTEP_H
 #define ZERO_AUTODIFF_TRAINSTEP_H
 
+#include "zero/Autodiff/Attention.h"
 #include "zero/Autodiff/Autodiff.h"
 
 #include <map>
@@ -93,9 +94,8 @@ struct TrainStepOptions {
   FloatKind precision = FloatKind::F32;
   /// Type that gradients are reduced in; absent: f32.
   std::optional<FloatKind> reduceType;
-  /// Attention in bf16 and f16 becomes one operation: for targets whose library
-  /// has it.
-  bool raiseAttention = false;
+  /// Attention becomes one operation where this library has it; absent: none.
+  std::optional<AttentionLibrary> attention;
   /// Absent: none. Only with `precision` F16 is it needed.
   std::optional<LossScaling> lossScaling;
   /// Leave parameters and states as they are in a step whose gradients are not
