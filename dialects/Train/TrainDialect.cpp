@@ -145,8 +145,3 @@ void TrainDialect::initialize() {
 #include "dialects/Train/TrainOps.cpp.inc"
       >();
 }
-
-void CastOp::build(OpBuilder &builder, OperationState &state, Value input,
-                   Type to) {
-  build(builder, state, input, TypeAttr::get(to));
-}

@@ -38,7 +38,9 @@ def Train_Dialect : Dialect {
 
     Invariants:
     - every type is a statically shaped, ranked builtin tensor of f16, bf16,
-      f32, f64, i1 (booleans) or a signless integer;
+      f32, f64, i1 (booleans), a signless integer, which has a sign, or an
+      unsigned one (`ui8`); dimensions may be 0. Narrower types are only cast
+      and moved;
     - every operation is free of side effects on values and knows its result
       types from its operands and attributes (`InferTypeOpInterface`);
     - axes are normalized: `0 <= axis < rank`;
@@ -68,11 +70,18 @@ def Train_Dialect : Dialect {
 def Train_FloatTensor : StaticShapeTensorOf<[F16, BF16, F32, F64]>;
 def Train_BoolTensor : StaticShapeTensorOf<[I1]>;
 def Train_IndexTensor : StaticShapeTensorOf<[I8, I16, I32, I64]>;
+
+defvar Train_Integers = [I8, I16, I32, I64, UI8, UI16, UI32, UI64];
+defvar Train_Numbers = !listconcat([F16, BF16, F32, F64], Train_Integers);
+/// Types without arithmetic.
+defvar Train_TinyNumbers = [F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0FNU,
+                            F4E2M1FN, I<4>, I<2>, UI<4>, UI<2>];
+def Train_IntegerTensor : StaticShapeTensorOf<Train_Integers>;
 /// What arithmetic is defined on: everything except booleans.
-def Train_NumberTensor
-    : StaticShapeTensorOf<[F16, BF16, F32, F64, I8, I16, I32, I64]>;
+def Train_NumberTensor : StaticShapeTensorOf<Train_Numbers>;
+def Train_BitsTensor : StaticShapeTensorOf<!listconcat([I1], Train_Integers)>;
 def Train_AnyTensor
-    : StaticShapeTensorOf<[F16, BF16, F32, F64, I1, I8, I16, I32, I64]>;
+    : StaticShapeTensorOf<!listconcat(Train_Numbers, [I1], Train_TinyNumbers)>;
 
 def Train_FloatScalar
     : Type<And<[Train_FloatTensor.predicate, HasAnyRankOfPred<[0]>]>,

@@ -85,6 +85,17 @@ def Train_ExpOp : Train_UnaryOp<"exp", Train_FloatTensor, [Differentiable], 1, 1
   }];
 }
 
+def Train_Expm1Op : Train_UnaryOp<"expm1", Train_FloatTensor, [Differentiable], 1, 1> {
+  let summary = "Exponential less one";
+  let description = [{
+    `e^x - 1`, exact near 0.
+
+    ```mlir
+    %y = train.expm1 %x : tensor<8x10xf32>
+    ```
+  }];
+}
+
 def Train_LogOp : Train_UnaryOp<"log", Train_FloatTensor, [Differentiable], 1, 1> {
   let summary = "Natural logarithm";
   let description = [{
@@ -92,6 +103,17 @@ def Train_LogOp : Train_UnaryOp<"log", Train_FloatTensor, [Differentiable], 1, 1
 
     ```mlir
     %y = train.log %x : tensor<8x10xf32>
+    ```
+  }];
+}
+
+def Train_Log1pOp : Train_UnaryOp<"log1p", Train_FloatTensor, [Differentiable], 1, 1> {
+  let summary = "Logarithm of one more";
+  let description = [{
+    `ln(1 + x)`, exact near 0.
+
+    ```mlir
+    %y = train.log1p %x : tensor<8x10xf32>
     ```
   }];
 }
@@ -195,6 +217,105 @@ def Train_CosOp : Train_UnaryOp<"cos", Train_FloatTensor, [Differentiable], 1, 1
   }];
 }
 
+def Train_TanOp : Train_UnaryOp<"tan", Train_FloatTensor, [Differentiable], 1, 1> {
+  let summary = "Tangent";
+  let description = [{
+    `tan x`, x in radians.
+
+    ```mlir
+    %y = train.tan %x : tensor<8x10xf32>
+    ```
+  }];
+}
+
+def Train_AsinOp : Train_UnaryOp<"asin", Train_FloatTensor, [Differentiable], 1, 1> {
+  let summary = "Inverse sine";
+  let description = [{
+    The angle between `-pi/2` and `pi/2` whose sine is x.
+
+    ```mlir
+    %y = train.asin %x : tensor<8x10xf32>
+    ```
+  }];
+}
+
+def Train_AcosOp : Train_UnaryOp<"acos", Train_FloatTensor, [Differentiable], 1, 1> {
+  let summary = "Inverse cosine";
+  let description = [{
+    The angle between 0 and `pi` whose cosine is x.
+
+    ```mlir
+    %y = train.acos %x : tensor<8x10xf32>
+    ```
+  }];
+}
+
+def Train_AtanOp : Train_UnaryOp<"atan", Train_FloatTensor, [Differentiable], 1, 1> {
+  let summary = "Inverse tangent";
+  let description = [{
+    The angle between `-pi/2` and `pi/2` whose tangent is x.
+
+    ```mlir
+    %y = train.atan %x : tensor<8x10xf32>
+    ```
+  }];
+}
+
+def Train_SinhOp : Train_UnaryOp<"sinh", Train_FloatTensor, [Differentiable], 1, 1> {
+  let summary = "Hyperbolic sine";
+  let description = [{
+    `(e^x - e^-x) / 2`.
+
+    ```mlir
+    %y = train.sinh %x : tensor<8x10xf32>
+    ```
+  }];
+}
+
+def Train_CoshOp : Train_UnaryOp<"cosh", Train_FloatTensor, [Differentiable], 1, 1> {
+  let summary = "Hyperbolic cosine";
+  let description = [{
+    `(e^x + e^-x) / 2`.
+
+    ```mlir
+    %y = train.cosh %x : tensor<8x10xf32>
+    ```
+  }];
+}
+
+def Train_AsinhOp : Train_UnaryOp<"asinh", Train_FloatTensor, [Differentiable], 1, 1> {
+  let summary = "Inverse hyperbolic sine";
+  let description = [{
+    `ln(x + sqrt(x^2 + 1))`.
+
+    ```mlir
+    %y = train.asinh %x : tensor<8x10xf32>
+    ```
+  }];
+}
+
+def Train_AcoshOp : Train_UnaryOp<"acosh", Train_FloatTensor, [Differentiable], 1, 1> {
+  let summary = "Inverse hyperbolic cosine";
+  let description = [{
+    `ln(x + sqrt(x^2 - 1))`; not a number below 1.
+
+    ```mlir
+    %y = train.acosh %x : tensor<8x10xf32>
+    ```
+  }];
+}
+
+def Train_AtanhOp : Train_UnaryOp<"atanh", Train_FloatTensor, [Differentiable], 1, 1> {
+  let summary = "Inverse hyperbolic tangent";
+  let description = [{
+    `ln((1 + x) / (1 - x)) / 2`; not a number outside of [-1, 1].
+
+    ```mlir
+    %y = train.atanh %x : tensor<8x10xf32>
+    ```
+  }];
+}
+
 def Train_FloorOp : Train_UnaryOp<"floor", Train_FloatTensor, [Differentiable]> {
   let summary = "Round down";
   let description = [{
@@ -206,10 +327,44 @@ def Train_FloorOp : Train_UnaryOp<"floor", Train_FloatTensor, [Differentiable]> 
   }];
 }
 
-def Train_NotOp : Train_UnaryOp<"not", Train_BoolTensor> {
-  let summary = "Logical negation";
+def Train_CeilOp : Train_UnaryOp<"ceil", Train_FloatTensor, [Differentiable], 1, 0> {
+  let summary = "Round up";
   let description = [{
-    True where the operand is false.
+    The smallest integer not below x. Its derivative is 0.
+
+    ```mlir
+    %y = train.ceil %x : tensor<8x10xf32>
+    ```
+  }];
+}
+
+def Train_RoundOp : Train_UnaryOp<"round", Train_FloatTensor, [Differentiable], 1, 0> {
+  let summary = "Round to the nearest";
+  let description = [{
+    The nearest integer; of two that are equally near the even one. Its
+    derivative is 0.
+
+    ```mlir
+    %y = train.round %x : tensor<8x10xf32>
+    ```
+  }];
+}
+
+def Train_SoftplusOp : Train_UnaryOp<"softplus", Train_FloatTensor, [Differentiable], 4, 2> {
+  let summary = "Smooth rectifier";
+  let description = [{
+    `ln(1 + e^x)`, without overflow.
+
+    ```mlir
+    %y = train.softplus %x : tensor<8x10xf32>
+    ```
+  }];
+}
+
+def Train_NotOp : Train_UnaryOp<"not", Train_BitsTensor> {
+  let summary = "Negation of bits";
+  let description = [{
+    True where the operand is false; of integers every bit is turned.
 
     ```mlir
     %y = train.not %x : tensor<8xi1>
@@ -253,20 +408,49 @@ def Train_CastOp : Train_InferOp<"cast", [
   let summary = "Change of element type";
   let description = [{
     Converts every element to the type `to`: floats to integers by truncation,
-    to booleans by comparison with 0, booleans to 0 and 1. The gradient passes
-    between float types by the reverse cast.
+    to the nearest bound where they lie outside and to 0 where they are not a
+    number; integers to narrower ones by their low bits; to booleans by
+    comparison with 0, booleans to 0 and 1. The gradient passes between float
+    types by the reverse cast.
+
+    Floats of 8 and 4 bits and integers of 4 and 2 bits exist for this operation
+    and for those that move elements. To floats of 8 bits a value is rounded to
+    the nearest, ties to even; one beyond the largest becomes the largest, or
+    with `overflows` what the type has for it: infinity, else not a number. To
+    `f8E8M0FNU`, powers of two, it is rounded by `round_scale`: `up`, `down` or
+    `nearest`.
 
     ```mlir
     %y = train.cast %x : tensor<8xi1> to tensor<8xf32>
+    %z = train.cast %x {overflows} : tensor<8xf32> to tensor<8xf8E5M2>
     ```
   }];
-  let arguments = (ins Train_AnyTensor:$input, TypeAttr:$to);
+  let arguments = (ins Train_AnyTensor:$input, TypeAttr:$to, UnitAttr:$overflows,
+                       DefaultValuedStrAttr<StrAttr, "up">:$round_scale);
   let results = (outs Train_AnyTensor:$result);
-  let builders = [OpBuilder<(ins "::mlir::Value":$input, "::mlir::Type":$to)>];
   let assemblyFormat = [{
     $input attr-dict `:` custom<CastTypes>(type($input), type($result), $to)
   }];
   let hasFolder = 1;
+  let hasVerifier = 1;
+}
+
+def Train_BitcastOp : Train_InferOp<"bitcast", [
+    Elementwise, BroadcastElementwise, CostPerElement<1>]> {
+  let summary = "Bits as another element type";
+  let description = [{
+    The bits of every element, read as the type `to`, which has as many.
+
+    ```mlir
+    %y = train.bitcast %x : tensor<8xf32> to tensor<8xi32>
+    ```
+  }];
+  let arguments = (ins Train_AnyTensor:$input, TypeAttr:$to);
+  let results = (outs Train_AnyTensor:$result);
+  let assemblyFormat = [{
+    $input attr-dict `:` custom<CastTypes>(type($input), type($result), $to)
+  }];
+  let hasVerifier = 1;
 }
 
 }
@@ -350,7 +534,7 @@ def Train_MulOp : Train_BinaryOp<"mul", Train_NumberTensor, [Differentiable]> {
 def Train_DivOp : Train_BinaryOp<"div", Train_NumberTensor, [Differentiable]> {
   let summary = "Quotient";
   let description = [{
-    `a / b`; integers truncate towards zero.
+    `a / b`; integers truncate towards zero, and give 0 where b is 0.
 
     ```mlir
     %y = train.div %a, %b : tensor<8x10xf32>
@@ -407,7 +591,8 @@ def Train_ModOp : Train_BinaryOp<"mod", Train_NumberTensor, [Differentiable]> {
   let summary = "Remainder";
   let description = [{
     Floats: the sign of the dividend (C's `fmod`). Integers: the sign of the
-    divisor (Python's `%`). This is ONNX Mod with fmod = 1 and 0.
+    divisor (Python's `%`), and 0 where b is 0. This is ONNX Mod with fmod = 1
+    and 0.
 
     ```mlir
     %y = train.mod %a, %b : tensor<8x10xf32>
@@ -417,10 +602,10 @@ def Train_ModOp : Train_BinaryOp<"mod", Train_NumberTensor, [Differentiable]> {
   }];
 }
 
-def Train_AndOp : Train_BinaryOp<"and", Train_BoolTensor> {
-  let summary = "Logical conjunction";
+def Train_AndOp : Train_BinaryOp<"and", Train_BitsTensor> {
+  let summary = "Conjunction of bits";
   let description = [{
-    Elementwise conjunction of booleans.
+    Conjunction of booleans, or of the bits of integers.
 
     ```mlir
     %y = train.and %a, %b : tensor<8xi1>
@@ -428,10 +613,10 @@ def Train_AndOp : Train_BinaryOp<"and", Train_BoolTensor> {
   }];
 }
 
-def Train_OrOp : Train_BinaryOp<"or", Train_BoolTensor> {
-  let summary = "Logical disjunction";
+def Train_OrOp : Train_BinaryOp<"or", Train_BitsTensor> {
+  let summary = "Disjunction of bits";
   let description = [{
-    Elementwise disjunction of booleans.
+    Disjunction of booleans, or of the bits of integers.
 
     ```mlir
     %y = train.or %a, %b : tensor<8xi1>
@@ -439,13 +624,38 @@ def Train_OrOp : Train_BinaryOp<"or", Train_BoolTensor> {
   }];
 }
 
-def Train_XorOp : Train_BinaryOp<"xor", Train_BoolTensor> {
-  let summary = "Logical exclusive or";
+def Train_XorOp : Train_BinaryOp<"xor", Train_BitsTensor> {
+  let summary = "Exclusive or of bits";
   let description = [{
-    Elementwise exclusive or of booleans.
+    Exclusive or of booleans, or of the bits of integers.
 
     ```mlir
     %y = train.xor %a, %b : tensor<8xi1>
+    ```
+  }];
+}
+
+def Train_ShiftLeftOp : Train_BinaryOp<"shift_left", Train_IntegerTensor> {
+  let summary = "Shift to the left";
+  let description = [{
+    The bits of `a`, moved by `b` to the left; zeros come in from the right. A shift by
+    the width or more, or by a negative number, moves all bits out.
+
+    ```mlir
+    %y = train.shift_left %a, %b : tensor<8xui8>
+    ```
+  }];
+}
+
+def Train_ShiftRightOp : Train_BinaryOp<"shift_right", Train_IntegerTensor> {
+  let summary = "Shift to the right";
+  let description = [{
+    The bits of `a`, moved by `b` to the right; zeros come in from the left,
+    copies of the sign where the integers have one. A shift by
+    the width or more, or by a negative number, moves all bits out.
+
+    ```mlir
+    %y = train.shift_right %a, %b : tensor<8xui8>
     ```
   }];
 }

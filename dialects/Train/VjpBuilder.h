@@ -52,6 +52,8 @@ struct VjpBuilder {
     return mul(x, scalar(x, factor));
   }
   Value oneMinus(Value x) const { return sub(scalar(x, 1.0), x); }
+  Value minusOne(Value x) const { return sub(x, scalar(x, 1.0)); }
+  Value plusOne(Value x) const { return add(x, scalar(x, 1.0)); }
   Value sum(Value x, ArrayRef<int64_t> axes, bool keepDims = false) const {
     return make<ReduceSumOp>(x, axes, keepDims);
   }
