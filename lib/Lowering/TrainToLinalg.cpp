@@ -36,7 +36,9 @@ struct TrainToLinalg : zero::impl::TrainToLinalgBase<TrainToLinalg> {
     func::FuncOp func = getOperation();
     if (!func->hasAttr(kKernelAttr))
       return;
+    makeSignless(func);
     RewritePatternSet patterns(&getContext());
+    populateTrainCastToLinalg(patterns);
     populateTrainElementwiseToLinalg(patterns);
     populateTrainLossToLinalg(patterns);
     populateTrainNormToLinalg(patterns);

@@ -16,6 +16,7 @@
 #ifndef ZERO_LIB_LOWERING_TRAINTOLINALG_H
 #define ZERO_LIB_LOWERING_TRAINTOLINALG_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/PatternMatch.h"
@@ -27,6 +28,7 @@ namespace mlir::zero {
 // Patterns, one file each
 //===----------------------------------------------------------------------===//
 
+void populateTrainCastToLinalg(RewritePatternSet &patterns);
 void populateTrainElementwiseToLinalg(RewritePatternSet &patterns);
 void populateTrainLossToLinalg(RewritePatternSet &patterns);
 void populateTrainNormToLinalg(RewritePatternSet &patterns);
@@ -38,6 +40,13 @@ void populateTrainScatterToLinalg(RewritePatternSet &patterns);
 void populateTrainShapeToLinalg(RewritePatternSet &patterns);
 void populateTrainSoftmaxToLinalg(RewritePatternSet &patterns);
 void populateTrainStepToLinalg(RewritePatternSet &patterns);
+
+/// Makes every unsigned tensor of a kernel a signless one, which is what arith
+/// computes with; the operations keep the knowledge for isUnsigned.
+void makeSignless(func::FuncOp kernel);
+
+/// Whether operand `index` of an operation of the kernel was unsigned.
+bool isUnsigned(Operation *op, unsigned index = 0);
 
 /// Empty tensors for the results of `op` if none has an element: slices of
 /// nothing are no valid IR.
@@ -109,8 +118,10 @@ private:
 /// The combination of two scalars by a reduction; sums may be reordered, which
 /// is what lets LLVM keep them in vector lanes.
 Value addReassociated(OpBuilder &b, Location loc, Value lhs, Value rhs);
-Value maxScalar(OpBuilder &b, Location loc, Value lhs, Value rhs);
-Value minScalar(OpBuilder &b, Location loc, Value lhs, Value rhs);
+Value maxScalar(OpBuilder &b, Location loc, Value lhs, Value rhs,
+                bool isUnsigned = false);
+Value minScalar(OpBuilder &b, Location loc, Value lhs, Value rhs,
+                bool isUnsigned = false);
 
 //===----------------------------------------------------------------------===//
 // Tensors

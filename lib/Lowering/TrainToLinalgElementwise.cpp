@@ -32,6 +32,13 @@ struct Scalars : FloatMath {
   Value compare(arith::CmpIPredicate p, Value x, Value y) {
     return arith::CmpIOp::create(b, loc, p, x, y);
   }
+  Value compare(arith::CmpIPredicate p, Value x, int64_t y) {
+    return compare(p, x, constant(x.getType(), y));
+  }
+  template <typename OpTy>
+  Value make(ValueRange operands) {
+    return OpTy::create(b, loc, operands);
+  }
 };
 } // namespace
 
@@ -47,14 +54,19 @@ static Value emit(Scalars s, train::NegOp, ValueRange x) {
   return arith::SubIOp::create(s.b, s.loc, s.constant(x[0].getType(), 0), x[0]);
 }
 
-static Value emit(Scalars s, train::AbsOp, ValueRange x) {
+static Value emit(Scalars s, train::AbsOp op, ValueRange x) {
+  if (isUnsigned(op))
+    return x[0];
   if (isFloat(x[0]))
     return math::AbsFOp::create(s.b, s.loc, x[0]);
   return math::AbsIOp::create(s.b, s.loc, x[0]);
 }
 
-static Value emit(Scalars s, train::SignOp, ValueRange x) {
+static Value emit(Scalars s, train::SignOp op, ValueRange x) {
   Type type = x[0].getType();
+  if (isUnsigned(op))
+    return s.select(s.compare(arith::CmpIPredicate::ne, x[0], 0),
+                    s.constant(type, 1), x[0]);
   if (!isFloat(x[0])) {
     Value zero = s.constant(type, 0);
     Value up = s.compare(arith::CmpIPredicate::sgt, x[0], zero);
@@ -68,17 +80,33 @@ static Value emit(Scalars s, train::SignOp, ValueRange x) {
                   s.select(down, s.constant(type, -1), x[0]));
 }
 
-static Value emit(Scalars s, train::ExpOp, ValueRange x) {
-  return math::ExpOp::create(s.b, s.loc, x[0]);
-}
+/// Operations that are one of the math dialect.
+#define EMIT_MATH(OP, MATH)                                                    \
+  static Value emit(Scalars s, train::OP, ValueRange x) {                      \
+    return s.make<math::MATH>(x);                                              \
+  }
 
-static Value emit(Scalars s, train::LogOp, ValueRange x) {
-  return math::LogOp::create(s.b, s.loc, x[0]);
-}
-
-static Value emit(Scalars s, train::SqrtOp, ValueRange x) {
-  return math::SqrtOp::create(s.b, s.loc, x[0]);
-}
+EMIT_MATH(AcosOp, AcosOp)
+EMIT_MATH(AcoshOp, AcoshOp)
+EMIT_MATH(AsinOp, AsinOp)
+EMIT_MATH(AsinhOp, AsinhOp)
+EMIT_MATH(AtanOp, AtanOp)
+EMIT_MATH(AtanhOp, AtanhOp)
+EMIT_MATH(CeilOp, CeilOp)
+EMIT_MATH(CosOp, CosOp)
+EMIT_MATH(CoshOp, CoshOp)
+EMIT_MATH(ErfOp, ErfOp)
+EMIT_MATH(ExpOp, ExpOp)
+EMIT_MATH(Expm1Op, ExpM1Op)
+EMIT_MATH(FloorOp, FloorOp)
+EMIT_MATH(Log1pOp, Log1pOp)
+EMIT_MATH(LogOp, LogOp)
+EMIT_MATH(RoundOp, RoundEvenOp)
+EMIT_MATH(SinOp, SinOp)
+EMIT_MATH(SinhOp, SinhOp)
+EMIT_MATH(SqrtOp, SqrtOp)
+EMIT_MATH(TanOp, TanOp)
+EMIT_MATH(TanhOp, TanhOp)
 
 static Value emit(Scalars s, train::RsqrtOp, ValueRange x) {
   Value root = math::SqrtOp::create(s.b, s.loc, x[0]);
@@ -87,14 +115,6 @@ static Value emit(Scalars s, train::RsqrtOp, ValueRange x) {
 
 static Value emit(Scalars s, train::ReciprocalOp, ValueRange x) {
   return s.div(s.constant(x[0].getType(), 1), x[0]);
-}
-
-static Value emit(Scalars s, train::ErfOp, ValueRange x) {
-  return math::ErfOp::create(s.b, s.loc, x[0]);
-}
-
-static Value emit(Scalars s, train::TanhOp, ValueRange x) {
-  return math::TanhOp::create(s.b, s.loc, x[0]);
 }
 
 static Value emit(Scalars s, train::SigmoidOp, ValueRange x) {
@@ -109,20 +129,18 @@ static Value emit(Scalars s, train::ReluOp, ValueRange x) {
   return s.select(keep, x[0], s.constant(x[0].getType(), 0));
 }
 
-static Value emit(Scalars s, train::SinOp, ValueRange x) {
-  return math::SinOp::create(s.b, s.loc, x[0]);
-}
-
-static Value emit(Scalars s, train::CosOp, ValueRange x) {
-  return math::CosOp::create(s.b, s.loc, x[0]);
-}
-
-static Value emit(Scalars s, train::FloorOp, ValueRange x) {
-  return math::FloorOp::create(s.b, s.loc, x[0]);
+/// max(x, 0) + ln(1 + e^-|x|)
+static Value emit(Scalars s, train::SoftplusOp, ValueRange x) {
+  Value magnitude = s.make<math::AbsFOp>(x[0]);
+  Value power = s.make<math::ExpOp>(s.neg(magnitude));
+  Value rest = s.make<math::Log1pOp>(power);
+  Value positive = maxScalar(s.b, s.loc, x[0], s.constant(x[0].getType(), 0));
+  return s.add(positive, rest);
 }
 
 static Value emit(Scalars s, train::NotOp, ValueRange x) {
-  return arith::XOrIOp::create(s.b, s.loc, x[0], s.constant(x[0].getType(), 1));
+  Value ones = s.constant(x[0].getType(), -1);
+  return arith::XOrIOp::create(s.b, s.loc, x[0], ones);
 }
 
 static Value emit(Scalars s, train::IsNanOp, ValueRange x) {
@@ -202,36 +220,82 @@ static Value emit(Scalars s, train::MulOp, ValueRange x) {
   return arith::MulIOp::create(s.b, s.loc, x[0], x[1]);
 }
 
-static Value emit(Scalars s, train::DivOp, ValueRange x) {
+/// The divisor where the processor can divide by it, else 1: not 0, and not -1,
+/// whose quotient of the smallest integer does not exist.
+static Value getSafeDivisor(Scalars s, Value divisor, bool isUnsigned) {
+  Value unsafe = s.compare(arith::CmpIPredicate::eq, divisor, 0);
+  if (!isUnsigned)
+    unsafe = arith::OrIOp::create(
+        s.b, s.loc, unsafe, s.compare(arith::CmpIPredicate::eq, divisor, -1));
+  return s.select(unsafe, s.constant(divisor.getType(), 1), divisor);
+}
+
+static Value emit(Scalars s, train::DivOp op, ValueRange x) {
   if (isFloat(x[0]))
     return s.div(x[0], x[1]);
-  return arith::DivSIOp::create(s.b, s.loc, x[0], x[1]);
+  Type type = x[0].getType();
+  Value divisor = getSafeDivisor(s, x[1], isUnsigned(op));
+  Value zero = s.constant(type, 0), quotient;
+  if (isUnsigned(op)) {
+    quotient = s.make<arith::DivUIOp>({x[0], divisor});
+  } else {
+    quotient = s.make<arith::DivSIOp>({x[0], divisor});
+    Value negative = s.make<arith::SubIOp>({zero, x[0]});
+    Value turns = s.compare(arith::CmpIPredicate::eq, x[1], -1);
+    quotient = s.select(turns, negative, quotient);
+  }
+  return s.select(s.compare(arith::CmpIPredicate::eq, x[1], zero), zero,
+                  quotient);
 }
 
 static Value emit(Scalars s, train::PowOp, ValueRange x) {
   return math::PowFOp::create(s.b, s.loc, x[0], x[1]);
 }
 
-static Value emit(Scalars s, train::MaxOp, ValueRange x) {
-  return maxScalar(s.b, s.loc, x[0], x[1]);
+static Value emit(Scalars s, train::MaxOp op, ValueRange x) {
+  return maxScalar(s.b, s.loc, x[0], x[1], isUnsigned(op));
 }
 
-static Value emit(Scalars s, train::MinOp, ValueRange x) {
-  return minScalar(s.b, s.loc, x[0], x[1]);
+static Value emit(Scalars s, train::MinOp op, ValueRange x) {
+  return minScalar(s.b, s.loc, x[0], x[1], isUnsigned(op));
 }
 
-static Value emit(Scalars s, train::ModOp, ValueRange x) {
+static Value emit(Scalars s, train::ModOp op, ValueRange x) {
   if (isFloat(x[0]))
     return arith::RemFOp::create(s.b, s.loc, x[0], x[1]);
+  Value divisor = getSafeDivisor(s, x[1], isUnsigned(op));
+  // Where the divisor is not safe the rest by 1 is right: 0.
+  if (isUnsigned(op))
+    return s.make<arith::RemUIOp>({x[0], divisor});
   // The remainder has the dividend's sign; ONNX wants the divisor's.
-  Value zero = s.constant(x[0].getType(), 0);
-  Value rest = arith::RemSIOp::create(s.b, s.loc, x[0], x[1]);
-  Value mixed = arith::XOrIOp::create(s.b, s.loc, rest, x[1]);
-  Value opposite = s.compare(arith::CmpIPredicate::slt, mixed, zero);
-  Value nonzero = s.compare(arith::CmpIPredicate::ne, rest, zero);
-  Value wrong = arith::AndIOp::create(s.b, s.loc, opposite, nonzero);
-  Value shifted = arith::AddIOp::create(s.b, s.loc, rest, x[1]);
+  Value rest = s.make<arith::RemSIOp>({x[0], divisor});
+  Value mixed = s.make<arith::XOrIOp>({rest, x[1]});
+  Value opposite = s.compare(arith::CmpIPredicate::slt, mixed, 0);
+  Value nonzero = s.compare(arith::CmpIPredicate::ne, rest, 0);
+  Value wrong = s.make<arith::AndIOp>({opposite, nonzero});
+  Value shifted = s.make<arith::AddIOp>({rest, x[1]});
   return s.select(wrong, shifted, rest);
+}
+
+/// Amounts beyond the width, which LLVM leaves undefined, shift all bits out.
+static Value emit(Scalars s, train::ShiftLeftOp, ValueRange x) {
+  Type type = x[0].getType();
+  Value fits = s.compare(arith::CmpIPredicate::ult, x[1],
+                         int64_t(type.getIntOrFloatBitWidth()));
+  Value shifted = s.make<arith::ShLIOp>({x[0], x[1]});
+  return s.select(fits, shifted, s.constant(type, 0));
+}
+
+static Value emit(Scalars s, train::ShiftRightOp op, ValueRange x) {
+  Type type = x[0].getType();
+  int64_t width = type.getIntOrFloatBitWidth();
+  Value fits = s.compare(arith::CmpIPredicate::ult, x[1], width);
+  if (isUnsigned(op)) {
+    Value shifted = s.make<arith::ShRUIOp>({x[0], x[1]});
+    return s.select(fits, shifted, s.constant(type, 0));
+  }
+  Value amount = s.select(fits, x[1], s.constant(type, width - 1));
+  return s.make<arith::ShRSIOp>({x[0], amount});
 }
 
 static Value emit(Scalars s, train::AndOp, ValueRange x) {
@@ -246,63 +310,25 @@ static Value emit(Scalars s, train::XorOp, ValueRange x) {
   return arith::XOrIOp::create(s.b, s.loc, x[0], x[1]);
 }
 
-static Value emitCompare(Scalars s, ValueRange x, arith::CmpFPredicate floats,
-                         arith::CmpIPredicate integers) {
-  if (isFloat(x[0]))
-    return arith::CmpFOp::create(s.b, s.loc, floats, x[0], x[1]);
-  return s.compare(integers, x[0], x[1]);
-}
+/// The comparisons of floats, of signed and of unsigned integers.
+#define EMIT_COMPARE(OP, FLOATS, SIGNED, UNSIGNED)                             \
+  static Value emit(Scalars s, train::OP op, ValueRange x) {                   \
+    if (isFloat(x[0]))                                                         \
+      return arith::CmpFOp::create(s.b, s.loc, arith::CmpFPredicate::FLOATS,   \
+                                   x[0], x[1]);                                \
+    return s.compare(isUnsigned(op) ? arith::CmpIPredicate::UNSIGNED           \
+                                    : arith::CmpIPredicate::SIGNED,            \
+                     x[0], x[1]);                                              \
+  }
 
-static Value emit(Scalars s, train::EqualOp, ValueRange x) {
-  return emitCompare(s, x, arith::CmpFPredicate::OEQ, arith::CmpIPredicate::eq);
-}
-
-static Value emit(Scalars s, train::LessOp, ValueRange x) {
-  return emitCompare(s, x, arith::CmpFPredicate::OLT,
-                     arith::CmpIPredicate::slt);
-}
-
-static Value emit(Scalars s, train::LessEqualOp, ValueRange x) {
-  return emitCompare(s, x, arith::CmpFPredicate::OLE,
-                     arith::CmpIPredicate::sle);
-}
-
-static Value emit(Scalars s, train::GreaterOp, ValueRange x) {
-  return emitCompare(s, x, arith::CmpFPredicate::OGT,
-                     arith::CmpIPredicate::sgt);
-}
-
-static Value emit(Scalars s, train::GreaterEqualOp, ValueRange x) {
-  return emitCompare(s, x, arith::CmpFPredicate::OGE,
-                     arith::CmpIPredicate::sge);
-}
+EMIT_COMPARE(EqualOp, OEQ, eq, eq)
+EMIT_COMPARE(LessOp, OLT, slt, ult)
+EMIT_COMPARE(LessEqualOp, OLE, sle, ule)
+EMIT_COMPARE(GreaterOp, OGT, sgt, ugt)
+EMIT_COMPARE(GreaterEqualOp, OGE, sge, uge)
 
 static Value emit(Scalars s, train::WhereOp, ValueRange x) {
   return s.select(x[0], x[1], x[2]);
-}
-
-//===----------------------------------------------------------------------===//
-// Casts
-//===----------------------------------------------------------------------===//
-
-static Value emit(Scalars s, train::CastOp op, ValueRange x) {
-  Type from = x[0].getType(), to = op.getTo();
-  bool toFloat = isa<FloatType>(to);
-  if (to.isInteger(1)) {
-    if (isFloat(x[0]))
-      return s.compare(arith::CmpFPredicate::UNE, x[0], 0);
-    return s.compare(arith::CmpIPredicate::ne, x[0], s.constant(from, 0));
-  }
-  if (from.isInteger(1)) {
-    if (toFloat)
-      return arith::UIToFPOp::create(s.b, s.loc, to, x[0]);
-    return arith::ExtUIOp::create(s.b, s.loc, to, x[0]);
-  }
-  if (isFloat(x[0]) && !toFloat)
-    return arith::FPToSIOp::create(s.b, s.loc, to, x[0]);
-  if (!isFloat(x[0]) && toFloat)
-    return arith::SIToFPOp::create(s.b, s.loc, to, x[0]);
-  return convertScalar(s.b, s.loc, x[0], to);
 }
 
 //===----------------------------------------------------------------------===//
@@ -335,14 +361,17 @@ static void addAll(RewritePatternSet &patterns) {
 }
 
 void zero::populateTrainElementwiseToLinalg(RewritePatternSet &patterns) {
-  addAll<train::AbsOp, train::AddOp, train::AndOp, train::CastOp, train::CosOp,
+  addAll<train::AbsOp, train::AcosOp, train::AcoshOp, train::AddOp,
+         train::AndOp, train::AsinOp, train::AsinhOp, train::AtanOp,
+         train::AtanhOp, train::CeilOp, train::CosOp, train::CoshOp,
          train::DivOp, train::EqualOp, train::ErfOp, train::ExpOp,
-         train::FloorOp, train::GeluGradOp, train::GeluOp,
-         train::GreaterEqualOp, train::GreaterOp, train::IsNanOp,
-         train::LessEqualOp, train::LessOp, train::LogOp, train::MaxOp,
+         train::Expm1Op, train::FloorOp, train::GeluOp, train::GeluGradOp,
+         train::GreaterOp, train::GreaterEqualOp, train::IsNanOp, train::LessOp,
+         train::LessEqualOp, train::LogOp, train::Log1pOp, train::MaxOp,
          train::MinOp, train::ModOp, train::MulOp, train::NegOp, train::NotOp,
-         train::OrOp, train::PowOp, train::ReciprocalOp, train::ReluGradOp,
-         train::ReluOp, train::RsqrtOp, train::SigmoidOp, train::SignOp,
-         train::SinOp, train::SqrtOp, train::SubOp, train::TanhOp,
-         train::WhereOp, train::XorOp>(patterns);
+         train::OrOp, train::PowOp, train::ReciprocalOp, train::ReluOp,
+         train::ReluGradOp, train::RoundOp, train::RsqrtOp, train::ShiftLeftOp,
+         train::ShiftRightOp, train::SigmoidOp, train::SignOp, train::SinOp,
+         train::SinhOp, train::SoftplusOp, train::SqrtOp, train::SubOp,
+         train::TanOp, train::TanhOp, train::WhereOp, train::XorOp>(patterns);
 }

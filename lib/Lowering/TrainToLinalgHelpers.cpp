@@ -76,6 +76,7 @@ Value zero::constantIndex(OpBuilder &b, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(b, loc, value);
 }
 
+
 Value FloatMath::constant(Type type, double value) const {
   return constantScalar(b, loc, type, value);
 }
@@ -114,13 +115,19 @@ Value zero::addReassociated(OpBuilder &b, Location loc, Value lhs, Value rhs) {
   return arith::AddFOp::create(b, loc, lhs, rhs, arith::FastMathFlags::reassoc);
 }
 
-Value zero::maxScalar(OpBuilder &b, Location loc, Value lhs, Value rhs) {
+Value zero::maxScalar(OpBuilder &b, Location loc, Value lhs, Value rhs,
+                      bool isUnsigned) {
+  if (isUnsigned)
+    return arith::MaxUIOp::create(b, loc, lhs, rhs);
   if (!isa<FloatType>(lhs.getType()))
     return arith::MaxSIOp::create(b, loc, lhs, rhs);
   return arith::MaximumFOp::create(b, loc, lhs, rhs);
 }
 
-Value zero::minScalar(OpBuilder &b, Location loc, Value lhs, Value rhs) {
+Value zero::minScalar(OpBuilder &b, Location loc, Value lhs, Value rhs,
+                      bool isUnsigned) {
+  if (isUnsigned)
+    return arith::MinUIOp::create(b, loc, lhs, rhs);
   if (!isa<FloatType>(lhs.getType()))
     return arith::MinSIOp::create(b, loc, lhs, rhs);
   return arith::MinimumFOp::create(b, loc, lhs, rhs);

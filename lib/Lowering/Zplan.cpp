@@ -79,6 +79,23 @@ private:
 // Types and values
 //===----------------------------------------------------------------------===//
 
+static std::optional<fb::DType> dtypeOf(IntegerType type) {
+  switch (type.getWidth()) {
+  case 1:
+    return fb::DType_Bool;
+  case 8:
+    return type.isUnsigned() ? fb::DType_U8 : fb::DType_I8;
+  case 16:
+    return type.isUnsigned() ? fb::DType_U16 : fb::DType_I16;
+  case 32:
+    return type.isUnsigned() ? fb::DType_U32 : fb::DType_I32;
+  case 64:
+    return type.isUnsigned() ? fb::DType_U64 : fb::DType_I64;
+  default:
+    return std::nullopt;
+  }
+}
+
 /// The runtime's name of an element type, or nothing if it has none.
 static std::optional<fb::DType> dtypeOf(Type type) {
   if (type.isF32())
@@ -89,23 +106,18 @@ static std::optional<fb::DType> dtypeOf(Type type) {
     return fb::DType_F16;
   if (type.isBF16())
     return fb::DType_BF16;
+  if (isa<Float8E4M3FNType>(type))
+    return fb::DType_F8E4M3;
+  if (isa<Float8E5M2Type>(type))
+    return fb::DType_F8E5M2;
+  if (isa<Float8E8M0FNUType>(type))
+    return fb::DType_F8E8M0;
+  if (isa<Float8E4M3FNUZType>(type))
+    return fb::DType_F8E4M3FNUZ;
+  if (isa<Float8E5M2FNUZType>(type))
+    return fb::DType_F8E5M2FNUZ;
   auto integer = dyn_cast<IntegerType>(type);
-  if (!integer)
-    return std::nullopt;
-  switch (integer.getWidth()) {
-  case 1:
-    return fb::DType_Bool;
-  case 8:
-    return integer.isUnsigned() ? fb::DType_U8 : fb::DType_I8;
-  case 16:
-    return fb::DType_I16;
-  case 32:
-    return fb::DType_I32;
-  case 64:
-    return fb::DType_I64;
-  default:
-    return std::nullopt;
-  }
+  return integer ? dtypeOf(integer) : std::nullopt;
 }
 
 static std::vector<int64_t> toVector(ArrayRef<int64_t> values) {

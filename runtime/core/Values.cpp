@@ -34,11 +34,16 @@ double zrt::numberAt(const void *data, fb::DType type, uint64_t index) {
     return static_cast<const int16_t *>(data)[index];
   case fb::DType_I8:
     return static_cast<const int8_t *>(data)[index];
-  case fb::DType_U8:
-  case fb::DType_Bool:
-    return static_cast<const uint8_t *>(data)[index];
-  default:
+  case fb::DType_U64:
+    return double(static_cast<const uint64_t *>(data)[index]);
+  case fb::DType_U32:
+    return static_cast<const uint32_t *>(data)[index];
+  case fb::DType_U16:
+    return static_cast<const uint16_t *>(data)[index];
+  case fb::DType_F32:
     return static_cast<const float *>(data)[index];
+  default:
+    return static_cast<const uint8_t *>(data)[index];
   }
 }
 

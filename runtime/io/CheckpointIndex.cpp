@@ -251,7 +251,7 @@ static StateTensor tensorOf(const Value &value) {
     for (const Value &other : value.list("tied"))
       tensor.tied.push_back(other.text());
   auto type = dataTypeNamed(value.at("dtype").text());
-  if (!type || *type > DataType::Bool)
+  if (!type || *type > DataType::F8E5M2FNUZ)
     value.at("dtype").fail("is no element type of a plan");
   tensor.type = *type;
   for (const Value &dim : value.list("shape"))

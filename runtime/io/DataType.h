@@ -23,9 +23,9 @@
 
 namespace zrt {
 
-/// Every element type of the safetensors format. The first ten are those of
-/// plans, in the order of the plan format; the others can be listed and
-/// measured, but most cannot be converted.
+/// Every element type of the safetensors format. Those up to
+/// F8E5M2FNUZ are those of plans, in the order of the plan format; the others
+/// can be listed and measured, but not converted.
 enum class DataType : uint8_t {
   F32,
   F64,
@@ -40,12 +40,12 @@ enum class DataType : uint8_t {
   U16,
   U32,
   U64,
-  C64,
   F8E4M3,
   F8E5M2,
   F8E8M0,
   F8E4M3FNUZ,
   F8E5M2FNUZ,
+  C64,
   F6E2M3,
   F6E3M2,
   F4

@@ -22,7 +22,9 @@ using namespace zero_tools;
 static_assert(int(ZRT_F32) == int(zrt::DataType::F32) &&
                   int(ZRT_BF16) == int(zrt::DataType::BF16) &&
                   int(ZRT_I64) == int(zrt::DataType::I64) &&
-                  int(ZRT_BOOL) == int(zrt::DataType::Bool),
+                  int(ZRT_BOOL) == int(zrt::DataType::Bool) &&
+                  int(ZRT_U64) == int(zrt::DataType::U64) &&
+                  int(ZRT_F8E5M2FNUZ) == int(zrt::DataType::F8E5M2FNUZ),
               "element types are numbered alike");
 
 static const char *roleName(zrt_parameter_role role) {
