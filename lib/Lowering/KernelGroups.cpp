@@ -129,10 +129,12 @@ static bool readsRows(Operation *consumer, OpOperand &operand) {
       .Case<train::SoftmaxOp, train::SoftmaxGradOp, train::LogSoftmaxOp,
             train::LogSoftmaxGradOp>(
           [&](auto op) { return oneAxis(op.getAxis()); })
-      .Case<train::LayerNormOp, train::RmsNormOp>([&](auto op) {
-        return number == 0 && isShortRow(value, op.getAxis());
-      })
-      .Case<train::LayerNormGradOp, train::RmsNormGradOp>([&](auto op) {
+      .Case<train::LayerNormOp, train::NormalizeOp, train::RmsNormOp>(
+          [&](auto op) {
+            return number == 0 && isShortRow(value, op.getAxis());
+          })
+      .Case<train::LayerNormGradOp, train::NormalizeGradOp,
+            train::RmsNormGradOp>([&](auto op) {
         return number < 2 && isShortRow(value, op.getAxis());
       })
       .Case([&](train::CrossEntropyOp op) {
@@ -148,7 +150,7 @@ static bool isReduction(Operation *op) {
   if (auto generic = dyn_cast<linalg::GenericOp>(op))
     return generic.getNumReductionLoops() > 0;
   return isa<train::ReduceSumOp, train::ReduceMeanOp, train::ReduceMaxOp,
-             train::ReduceMinOp>(op);
+             train::ReduceMinOp, train::ReduceProdOp>(op);
 }
 
 /// Whether `producer` can be computed where `operand` reads it.

@@ -40,10 +40,24 @@ bool StridedLayout::isContiguous() const {
   return true;
 }
 
+/// Whether the libraries take the operands and results of a product or a
+/// convolution: no f64, no integers, nothing empty.
+static bool hasLibraryTypes(Operation *op) {
+  auto fits = [](Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    Type element = tensor.getElementType();
+    return (element.isF32() || element.isF16() || element.isBF16()) &&
+           tensor.getNumElements() != 0;
+  };
+  return llvm::all_of(op->getOperandTypes(), fits) &&
+         llvm::all_of(op->getResultTypes(), fits);
+}
+
 bool mlir::zero::isLibraryCall(Operation *op) {
-  return isa<train::MatmulOp, train::GemmOp, train::ConvOp,
-             train::ConvGradInputOp, train::ConvGradWeightOp,
-             train::AttentionOp, train::AttentionGradOp>(op);
+  if (isa<train::MatmulOp, train::GemmOp, train::ConvOp, train::ConvGradInputOp,
+          train::ConvGradWeightOp>(op))
+    return hasLibraryTypes(op);
+  return isa<train::AttentionOp, train::AttentionGradOp>(op);
 }
 
 /// Dimensions of `source` merged where their strides allow it: each group is
@@ -170,7 +184,7 @@ static bool canBeView(Operation *op, const StridedLayout &source);
 static bool takesLayout(OpOperand &use, const StridedLayout &layout) {
   Operation *user = use.getOwner();
   if (isa<train::MatmulOp, train::GemmOp>(user))
-    return true;
+    return isLibraryCall(user);
   if (auto attention = dyn_cast<train::AttentionOp>(user))
     return use.get() != attention.getMask() && isAttentionLayout(layout);
   if (auto grad = dyn_cast<train::AttentionGradOp>(user))

@@ -29,7 +29,9 @@ namespace mlir::zero {
 //===----------------------------------------------------------------------===//
 
 void populateTrainCastToLinalg(RewritePatternSet &patterns);
+void populateTrainContractionToLinalg(RewritePatternSet &patterns);
 void populateTrainElementwiseToLinalg(RewritePatternSet &patterns);
+void populateTrainIndexToLinalg(RewritePatternSet &patterns);
 void populateTrainLossToLinalg(RewritePatternSet &patterns);
 void populateTrainNormToLinalg(RewritePatternSet &patterns);
 void populateTrainOptimizerToLinalg(RewritePatternSet &patterns);
@@ -86,6 +88,9 @@ Value convertScalar(OpBuilder &b, Location loc, Value value, Type to);
 
 Value constantScalar(OpBuilder &b, Location loc, Type type, double value);
 Value constantIndex(OpBuilder &b, Location loc, int64_t value);
+/// The smallest or largest value of `type`; infinities of floats.
+Value extremeScalar(OpBuilder &b, Location loc, Type type, bool largest,
+                    bool isUnsigned = false);
 
 /// Strict float arithmetic at one place; a number takes the type of the other
 /// operand.

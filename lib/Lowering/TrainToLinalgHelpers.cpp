@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::zero;
@@ -76,6 +77,21 @@ Value zero::constantIndex(OpBuilder &b, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(b, loc, value);
 }
 
+Value zero::extremeScalar(OpBuilder &b, Location loc, Type type, bool largest,
+                          bool isUnsigned) {
+  if (isa<FloatType>(type)) {
+    double infinity = std::numeric_limits<double>::infinity();
+    return constantScalar(b, loc, type, largest ? infinity : -infinity);
+  }
+  unsigned bits = type.getIntOrFloatBitWidth();
+  APInt value;
+  if (isUnsigned)
+    value = largest ? APInt::getMaxValue(bits) : APInt::getZero(bits);
+  else
+    value = largest ? APInt::getSignedMaxValue(bits)
+                    : APInt::getSignedMinValue(bits);
+  return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
+}
 
 Value FloatMath::constant(Type type, double value) const {
   return constantScalar(b, loc, type, value);

@@ -70,6 +70,34 @@ static Value logSumExp(OpBuilder &b, Location loc, Value row, Type compute) {
   return arith::AddFOp::create(b, loc, max, math::LogOp::create(b, loc, sum));
 }
 
+/// What the label's loss counts: its weight, 1 without weights, 0 if it is
+/// ignored.
+static Value getWeight(OpBuilder &b, Location loc, Label label, Value weights,
+                       Type type) {
+  Value weight = constantScalar(b, loc, type, 1);
+  if (weights)
+    weight = convertScalar(
+        b, loc, extractElement(b, loc, weights, label.index), type);
+  return arith::SelectOp::create(b, loc, label.ignored,
+                                 constantScalar(b, loc, type, 0), weight);
+}
+
+/// lse - logit in f64, times `weight` where there is one, and 0 where the label
+/// is ignored.
+static Value getLoss(OpBuilder &b, Location loc, Label label, Value lse,
+                     Value logit, Value weight) {
+  Type f64 = b.getF64Type();
+  Value loss =
+      convertScalar(b, loc, arith::SubFOp::create(b, loc, lse, logit), f64);
+  if (weight)
+    loss = arith::MulFOp::create(b, loc, loss, weight);
+  Value nan =
+      constantScalar(b, loc, f64, std::numeric_limits<double>::quiet_NaN());
+  loss = arith::SelectOp::create(b, loc, label.valid, loss, nan);
+  return arith::SelectOp::create(b, loc, label.ignored,
+                                 constantScalar(b, loc, f64, 0), loss);
+}
+
 static SmallVector<Value> lowerCrossEntropy(OpBuilder &b,
                                             train::CrossEntropyOp op) {
   Location loc = op.getLoc();
@@ -77,6 +105,7 @@ static SmallVector<Value> lowerCrossEntropy(OpBuilder &b,
   Type compute = getTensorType(op.getLse()).getElementType();
   Type f64 = b.getF64Type();
   int64_t classes = type.getDimSize(op.getAxis());
+  bool isWhole = op.getReduction() != "none";
   Rows rows(type.getShape(), op.getAxis());
   auto body = [&](OpBuilder &n, Location at, ValueRange indices,
                   ValueRange carried) -> SmallVector<Value> {
@@ -86,27 +115,46 @@ static SmallVector<Value> lowerCrossEntropy(OpBuilder &b,
         readLabel(n, at, op.getLabels(), indices, classes, op.getIgnoreIndex());
     Value logit =
         convertScalar(n, at, extractElement(n, at, row, label.index), compute);
-    Value loss =
-        convertScalar(n, at, arith::SubFOp::create(n, at, lse, logit), f64);
-    Value nan =
-        constantScalar(n, at, f64, std::numeric_limits<double>::quiet_NaN());
-    Value zero = constantScalar(n, at, f64, 0);
-    Value one = constantScalar(n, at, f64, 1);
-    loss = arith::SelectOp::create(n, at, label.valid, loss, nan);
-    loss = arith::SelectOp::create(n, at, label.ignored, zero, loss);
-    Value counts = arith::SelectOp::create(n, at, label.ignored, zero, one);
-    return {insertElement(n, at, lse, carried[0], indices),
-            arith::AddFOp::create(n, at, carried[1], loss),
-            arith::AddFOp::create(n, at, carried[2], counts)};
+    Value weight = getWeight(n, at, label, op.getWeights(), f64);
+    Value loss = getLoss(n, at, label, lse, logit,
+                         op.getWeights() ? weight : Value());
+    lse = insertElement(n, at, lse, carried[0], indices);
+    if (!isWhole)
+      return {lse, insertElement(n, at, convertScalar(n, at, loss, compute),
+                                 carried[1], indices)};
+    return {lse, arith::AddFOp::create(n, at, carried[1], loss),
+            arith::AddFOp::create(n, at, carried[2], weight)};
   };
-  Value zero = constantScalar(b, loc, f64, 0);
-  SmallVector<Value> results = buildLoops(
-      b, loc, rows.getExtents(),
-      {emptyTensor(b, loc, op.getLse().getType()), zero, zero}, body);
-  Value mean = arith::DivFOp::create(b, loc, results[1], results[2]);
-  Value loss = scalarTensor(b, loc, convertScalar(b, loc, mean, compute),
-                            op.getLoss().getType());
-  return {loss, results[0]};
+  SmallVector<Value> inits = {emptyTensor(b, loc, op.getLse().getType())};
+  if (isWhole)
+    inits.append(2, constantScalar(b, loc, f64, 0));
+  else
+    inits.push_back(emptyTensor(b, loc, op.getLoss().getType()));
+  SmallVector<Value> results =
+      buildLoops(b, loc, rows.getExtents(), inits, body);
+  if (!isWhole)
+    return {results[1], results[0]};
+  Value loss = results[1];
+  if (op.getReduction() == "mean")
+    loss = arith::DivFOp::create(b, loc, loss, results[2]);
+  loss = convertScalar(b, loc, loss, compute);
+  return {scalarTensor(b, loc, loss, op.getLoss().getType()), results[0]};
+}
+
+/// The sum of the weights of the labels that count.
+static Value sumWeights(OpBuilder &b, train::CrossEntropyGradOp op,
+                        int64_t classes, Type type) {
+  Location loc = op.getLoc();
+  ArrayRef<int64_t> shape = getTensorType(op.getLabels()).getShape();
+  return buildLoops(b, loc, shape, constantScalar(b, loc, type, 0),
+                    [&](OpBuilder &n, Location at, ValueRange indices,
+                        ValueRange carried) -> SmallVector<Value> {
+                      Label label = readLabel(n, at, op.getLabels(), indices,
+                                              classes, op.getIgnoreIndex());
+                      Value weight =
+                          getWeight(n, at, label, op.getWeights(), type);
+                      return {arith::AddFOp::create(n, at, carried[0], weight)};
+                    })[0];
 }
 
 /// The number of labels that count, as a float.
@@ -123,6 +171,24 @@ static Value countLabels(OpBuilder &b, Location loc, Value labels,
   return arith::SIToFPOp::create(b, loc, type, count);
 }
 
+/// The gradient by the loss of every label of weight 1; null where each label
+/// has its own.
+static Value getCommonShare(OpBuilder &b, train::CrossEntropyGradOp op,
+                            int64_t classes, Type compute) {
+  Location loc = op.getLoc();
+  if (op.getReduction() == "none")
+    return {};
+  Value grad =
+      convertScalar(b, loc, extractScalar(b, loc, op.getGrad()), compute);
+  if (op.getReduction() == "sum")
+    return grad;
+  Value count = op.getWeights()
+                    ? sumWeights(b, op, classes, compute)
+                    : countLabels(b, loc, op.getLabels(), op.getIgnoreIndex(),
+                                  compute);
+  return arith::DivFOp::create(b, loc, grad, count);
+}
+
 static SmallVector<Value> lowerCrossEntropyGrad(OpBuilder &b,
                                                 train::CrossEntropyGradOp op) {
   Location loc = op.getLoc();
@@ -130,11 +196,7 @@ static SmallVector<Value> lowerCrossEntropyGrad(OpBuilder &b,
   Type element = type.getElementType();
   Type compute = getTensorType(op.getLse()).getElementType();
   int64_t classes = type.getDimSize(op.getAxis());
-  Value count =
-      countLabels(b, loc, op.getLabels(), op.getIgnoreIndex(), compute);
-  Value grad =
-      convertScalar(b, loc, extractScalar(b, loc, op.getGrad()), compute);
-  Value share = arith::DivFOp::create(b, loc, grad, count);
+  Value common = getCommonShare(b, op, classes, compute);
   Value zero = constantScalar(b, loc, compute, 0);
   Rows rows(type.getShape(), op.getAxis());
   auto body = [&](OpBuilder &n, Location at, ValueRange indices,
@@ -143,6 +205,14 @@ static SmallVector<Value> lowerCrossEntropyGrad(OpBuilder &b,
     Value lse = extractElement(n, at, op.getLse(), indices);
     Label label =
         readLabel(n, at, op.getLabels(), indices, classes, op.getIgnoreIndex());
+    Value share = common ? common
+                         : convertScalar(
+                               n, at,
+                               extractElement(n, at, op.getGrad(), indices),
+                               compute);
+    if (op.getWeights())
+      share = arith::MulFOp::create(
+          n, at, share, getWeight(n, at, label, op.getWeights(), compute));
     Value out = emptyTensor(n, at, getTensorType(row).getShape(), element);
     auto getPart = [&](OpBuilder &nested, Location here, Value logit) -> Value {
       Value x = convertScalar(nested, here, logit, compute);

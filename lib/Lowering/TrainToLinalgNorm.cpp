@@ -91,6 +91,31 @@ static SmallVector<Value> lowerLayerNorm(OpBuilder &b, train::LayerNormOp op) {
                     body);
 }
 
+static SmallVector<Value> lowerNormalize(OpBuilder &b, train::NormalizeOp op) {
+  RankedTensorType type = getTensorType(op.getInput());
+  Type element = type.getElementType();
+  Type compute = train::getStatisticsType(element);
+  Rows rows(type.getShape(), getDimsFrom(op.getAxis(), type.getRank()));
+  double epsilon = op.getEpsilon().convertToDouble();
+  auto body = [&](OpBuilder &n, Location loc, ValueRange at,
+                  ValueRange out) -> SmallVector<Value> {
+    Value x = rows.extract(n, loc, op.getInput(), at);
+    auto [mean, variance] = getMoments(n, loc, x, rows.getRowSize(), compute);
+    Value rstd = FloatMath{n, loc}.rsqrt(variance, epsilon);
+    Value y = mapElements(
+        n, loc, emptyRow(n, loc, x, element), x,
+        [&, mean = mean](OpBuilder &nested, Location here, ValueRange e) {
+          FloatMath m{nested, here};
+          Value unit = m.mul(m.sub(m.cast(e[0], compute), mean), rstd);
+          return SmallVector<Value>{m.cast(unit, element)};
+        })[0];
+    return {rows.insert(n, loc, y, out[0], at),
+            insertElement(n, loc, rstd, out[1], rows.keepDims(n, loc, at))};
+  };
+  return buildLoops(b, op.getLoc(), rows.getExtents(), emptyResults(b, op),
+                    body);
+}
+
 static SmallVector<Value> lowerRmsNorm(OpBuilder &b, train::RmsNormOp op) {
   RankedTensorType type = getTensorType(op.getInput());
   Type element = type.getElementType();
@@ -244,6 +269,48 @@ static SmallVector<Value> lowerRmsNormGrad(OpBuilder &b,
       .build(b, op);
 }
 
+/// rstd * (dy - mean(dy) - y * mean(dy * y)).
+static SmallVector<Value> lowerNormalizeGrad(OpBuilder &b,
+                                             train::NormalizeGradOp op) {
+  RankedTensorType type = getTensorType(op.getOutput());
+  Type element = type.getElementType();
+  Type compute = train::getStatisticsType(element);
+  Rows rows(type.getShape(), getDimsFrom(op.getAxis(), type.getRank()));
+  auto body = [&](OpBuilder &n, Location loc, ValueRange at,
+                  ValueRange out) -> SmallVector<Value> {
+    FloatMath m{n, loc};
+    Value rstd =
+        extractElement(n, loc, op.getRstd(), rows.keepDims(n, loc, at));
+    SmallVector<Value> row = {rows.extract(n, loc, op.getGrad(), at),
+                              rows.extract(n, loc, op.getOutput(), at)};
+    Value zero = m.constant(compute, 0);
+    SmallVector<Value> sums = reduceElements(
+        n, loc, row, {zero, zero},
+        [&](OpBuilder &nested, Location here,
+            ValueRange e) -> SmallVector<Value> {
+          FloatMath s{nested, here};
+          Value dy = s.cast(e[0], compute);
+          Value product = s.mul(dy, s.cast(e[1], compute));
+          return {addReassociated(nested, here, e[2], dy),
+                  addReassociated(nested, here, e[3], product)};
+        });
+    Value meanDy = m.div(sums[0], rows.getRowSize());
+    Value meanDyY = m.div(sums[1], rows.getRowSize());
+    Value dx = mapElements(
+        n, loc, emptyRow(n, loc, row[0], element), row,
+        [&](OpBuilder &nested, Location here, ValueRange e) {
+          FloatMath s{nested, here};
+          Value rest = s.sub(s.cast(e[0], compute), meanDy);
+          Value part = s.mul(s.cast(e[1], compute), meanDyY);
+          Value value = s.mul(s.sub(rest, part), rstd);
+          return SmallVector<Value>{s.cast(value, element)};
+        })[0];
+    return {rows.insert(n, loc, dx, out[0], at)};
+  };
+  return buildLoops(b, op.getLoc(), rows.getExtents(), emptyResults(b, op),
+                    body);
+}
+
 //===----------------------------------------------------------------------===//
 // Batch normalization: a loop over channels
 //===----------------------------------------------------------------------===//
@@ -391,6 +458,8 @@ void zero::populateTrainNormToLinalg(RewritePatternSet &patterns) {
   addLowering(patterns, lowerBatchNormInference);
   addLowering(patterns, lowerLayerNorm);
   addLowering(patterns, lowerLayerNormGrad);
+  addLowering(patterns, lowerNormalize);
+  addLowering(patterns, lowerNormalizeGrad);
   addLowering(patterns, lowerRmsNorm);
   addLowering(patterns, lowerRmsNormGrad);
 }

@@ -13,86 +13,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "GpuPrepare.h"
-#include "TrainToLinalg.h"
+#include "TrainToLinalgWindows.h"
 #include "dialects/Train/Train.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include <limits>
 
 using namespace mlir;
 using namespace mlir::zero;
-
-namespace {
-/// An element of a window.
-struct Place {
-  SmallVector<Value> indices; ///< in the input, also where it is padding
-  Value inside;               ///< i1: in the input; null: always
-  Value counted;              ///< i1: in the input or its padding; null: always
-};
-
-/// The windows of a pooling over [N, C, spatial...].
-struct Windows {
-  SmallVector<int64_t> input, kernel, strides, pads, dilations;
-
-  template <typename OpTy>
-  Windows(OpTy op, ArrayRef<int64_t> inputShape)
-      : input(inputShape), kernel(op.getKernel()), strides(op.getStrides()),
-        pads(op.getPads()), dilations(op.getDilations()) {}
-
-  Place locate(OpBuilder &b, Location loc, ValueRange window,
-               ValueRange element) const;
-
-private:
-  void locateDim(OpBuilder &b, Location loc, unsigned dim, Value window,
-                 Value element, Place &place) const;
-};
-} // namespace
-
-static Value both(OpBuilder &b, Location loc, Value lhs, Value rhs) {
-  return lhs ? Value(arith::AndIOp::create(b, loc, lhs, rhs)) : rhs;
-}
-
-/// low <= x < high.
-static Value isBetween(OpBuilder &b, Location loc, Value x, int64_t low,
-                       int64_t high) {
-  Value above = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, x,
-                                      constantIndex(b, loc, low));
-  Value below = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x,
-                                      constantIndex(b, loc, high));
-  return arith::AndIOp::create(b, loc, above, below);
-}
-
-void Windows::locateDim(OpBuilder &b, Location loc, unsigned dim, Value window,
-                        Value element, Place &place) const {
-  int64_t size = input[dim + 2];
-  int64_t before = pads[dim], after = pads[dim + kernel.size()];
-  auto scaled = [&](Value x, int64_t factor) -> Value {
-    return arith::MulIOp::create(b, loc, x, constantIndex(b, loc, factor));
-  };
-  Value position = arith::AddIOp::create(b, loc, scaled(window, strides[dim]),
-                                         scaled(element, dilations[dim]));
-  position =
-      arith::SubIOp::create(b, loc, position, constantIndex(b, loc, before));
-  // With ONNX's ceil_mode the last window may reach beyond the padding too.
-  place.inside =
-      both(b, loc, place.inside, isBetween(b, loc, position, 0, size));
-  place.counted = both(b, loc, place.counted,
-                       isBetween(b, loc, position, -before, size + after));
-  Value clamped =
-      arith::MinSIOp::create(b, loc, position, constantIndex(b, loc, size - 1));
-  place.indices.push_back(
-      arith::MaxSIOp::create(b, loc, clamped, constantIndex(b, loc, 0)));
-}
-
-Place Windows::locate(OpBuilder &b, Location loc, ValueRange window,
-                      ValueRange element) const {
-  Place place;
-  place.indices = {window[0], window[1]};
-  for (unsigned dim = 0; dim < kernel.size(); ++dim)
-    locateDim(b, loc, dim, window[dim + 2], element[dim], place);
-  return place;
-}
 
 //===----------------------------------------------------------------------===//
 // Largest element
@@ -103,20 +31,20 @@ static SmallVector<Value> lowerMaxPool(OpBuilder &b, train::MaxPoolOp op) {
   auto type = cast<RankedTensorType>(op.getResult().getType());
   Type element = type.getElementType(), compute = getComputeType(element);
   Windows windows(op, getTensorType(op.getInput()).getShape());
+  bool noSign = isUnsigned(op);
   auto body = [&](OpBuilder &n, Location at, ValueRange window,
                   ValueRange out) -> SmallVector<Value> {
-    Value low = constantScalar(n, at, compute,
-                               -std::numeric_limits<double>::infinity());
+    Value low = extremeScalar(n, at, compute, /*largest=*/false, noSign);
     Value max =
         buildLoops(n, at, windows.kernel, low,
                    [&](OpBuilder &k, Location here, ValueRange offset,
                        ValueRange carried) -> SmallVector<Value> {
-                     Place place = windows.locate(k, here, window, offset);
+                     WindowPlace place = windows.locate(k, here, window, offset);
                      Value x =
                          extractElement(k, here, op.getInput(), place.indices);
                      x = convertScalar(k, here, x, compute);
                      x = arith::SelectOp::create(k, here, place.inside, x, low);
-                     return {maxScalar(k, here, carried[0], x)};
+                     return {maxScalar(k, here, carried[0], x, noSign)};
                    })[0];
     max = convertScalar(n, at, max, element);
     return {insertElement(n, at, max, out[0], window)};
@@ -175,8 +103,15 @@ static Value addTo(OpBuilder &b, Location loc, Value part, Value plane,
 
 /// True where `x` replaces `best`: it is larger or not a number, so that the
 /// first of equals stays.
-static Value wins(OpBuilder &b, Location loc, Value x, Value best,
-                  Value inside) {
+static Value wins(OpBuilder &b, Location loc, Value x, Value best, Value inside,
+                  bool noSign) {
+  if (!isa<FloatType>(x.getType())) {
+    Value larger = arith::CmpIOp::create(b, loc,
+                                         noSign ? arith::CmpIPredicate::ugt
+                                                : arith::CmpIPredicate::sgt,
+                                         x, best);
+    return arith::AndIOp::create(b, loc, inside, larger);
+  }
   Value better =
       arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UGT, x, best);
   Value known =
@@ -189,21 +124,20 @@ static Value wins(OpBuilder &b, Location loc, Value x, Value best,
 /// is one: a window of minus infinities has its largest element too.
 static std::pair<SmallVector<Value>, Value>
 findLargest(OpBuilder &b, Location loc, const Windows &windows, Value input,
-            ValueRange window) {
+            ValueRange window, bool noSign = false) {
   Type compute = getComputeType(getTensorType(input).getElementType());
   Value none = arith::ConstantOp::create(b, loc, b.getBoolAttr(false));
   SmallVector<Value> start = {
-      constantScalar(b, loc, compute, -std::numeric_limits<double>::infinity()),
-      none};
+      extremeScalar(b, loc, compute, /*largest=*/false, noSign), none};
   start.append(windows.kernel.size(), constantIndex(b, loc, 0));
   SmallVector<Value> best = buildLoops(
       b, loc, windows.kernel, start,
       [&](OpBuilder &k, Location here, ValueRange offset,
           ValueRange carried) -> SmallVector<Value> {
-        Place place = windows.locate(k, here, window, offset);
+        WindowPlace place = windows.locate(k, here, window, offset);
         Value x = convertScalar(
             k, here, extractElement(k, here, input, place.indices), compute);
-        Value better = wins(k, here, x, carried[0], place.inside);
+        Value better = wins(k, here, x, carried[0], place.inside, noSign);
         Value first = arith::CmpIOp::create(k, here, arith::CmpIPredicate::ugt,
                                             place.inside, carried[1]);
         Value take = arith::OrIOp::create(k, here, better, first);
@@ -234,6 +168,41 @@ static SmallVector<Value> lowerMaxPoolGrad(OpBuilder &b,
                     add);
 }
 
+/// The position among all elements of the input [N, C, spatial...] of those at
+/// `spatial` in the plane of `window`.
+static Value flattenPosition(OpBuilder &b, Location loc, ArrayRef<int64_t> shape,
+                             ValueRange window, ValueRange spatial,
+                             bool columnMajor) {
+  auto step = [&](Value position, Value index, int64_t size) -> Value {
+    Value scaled =
+        arith::MulIOp::create(b, loc, position, constantIndex(b, loc, size));
+    return arith::AddIOp::create(b, loc, scaled, index);
+  };
+  Value position = step(window[0], window[1], shape[1]);
+  for (size_t i = 0, rank = spatial.size(); i < rank; ++i) {
+    size_t dim = columnMajor ? rank - 1 - i : i;
+    position = step(position, spatial[dim], shape[dim + 2]);
+  }
+  return arith::IndexCastOp::create(b, loc, b.getI64Type(), position);
+}
+
+static SmallVector<Value> lowerMaxPoolIndices(OpBuilder &b,
+                                              train::MaxPoolIndicesOp op) {
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  Windows windows(op, getTensorType(op.getInput()).getShape());
+  auto body = [&](OpBuilder &n, Location at, ValueRange window,
+                  ValueRange out) -> SmallVector<Value> {
+    SmallVector<Value> spatial =
+        findLargest(n, at, windows, op.getInput(), window, isUnsigned(op))
+            .first;
+    Value position = flattenPosition(n, at, windows.input, window, spatial,
+                                     op.getColumnMajor());
+    return {insertElement(n, at, position, out[0], window)};
+  };
+  return buildLoops(b, op.getLoc(), type.getShape(),
+                    emptyTensor(b, op.getLoc(), type), body);
+}
+
 //===----------------------------------------------------------------------===//
 // Mean
 //===----------------------------------------------------------------------===//
@@ -244,15 +213,19 @@ static Value select01(OpBuilder &b, Location loc, Value condition, Type type) {
                                  constantScalar(b, loc, type, 0));
 }
 
-/// The number of elements that the mean of `window` is over.
-static Value countElements(OpBuilder &b, Location loc, const Windows &windows,
-                           ValueRange window, bool includePad, Type type) {
+/// What the sum of `window` is divided by.
+template <typename OpTy>
+static Value getDivisor(OpBuilder &b, Location loc, OpTy op,
+                        const Windows &windows, ValueRange window, Type type) {
+  if (op.getDivisor())
+    return constantScalar(b, loc, type, *op.getDivisor());
   return buildLoops(
       b, loc, windows.kernel, constantScalar(b, loc, type, 0),
       [&](OpBuilder &k, Location here, ValueRange offset,
           ValueRange carried) -> SmallVector<Value> {
-        Place place = windows.locate(k, here, window, offset);
-        Value counts = includePad ? place.counted : place.inside;
+        WindowPlace place = windows.locate(k, here, window, offset);
+        Value counts =
+            op.getCountIncludePad() ? place.counted : place.inside;
         return {arith::AddFOp::create(k, here, carried[0],
                                       select01(k, here, counts, type))};
       })[0];
@@ -270,14 +243,13 @@ static SmallVector<Value> lowerAvgPool(OpBuilder &b, train::AvgPoolOp op) {
         n, at, windows.kernel, zero,
         [&](OpBuilder &k, Location here, ValueRange offset,
             ValueRange carried) -> SmallVector<Value> {
-          Place place = windows.locate(k, here, window, offset);
+          WindowPlace place = windows.locate(k, here, window, offset);
           Value x = extractElement(k, here, op.getInput(), place.indices);
           x = convertScalar(k, here, x, compute);
           x = arith::SelectOp::create(k, here, place.inside, x, zero);
           return {arith::AddFOp::create(k, here, carried[0], x)};
         })[0];
-    Value count =
-        countElements(n, at, windows, window, op.getCountIncludePad(), compute);
+    Value count = getDivisor(n, at, op, windows, window, compute);
     Value mean =
         convertScalar(n, at, arith::DivFOp::create(n, at, sum, count), element);
     return {insertElement(n, at, mean, out[0], window)};
@@ -292,8 +264,7 @@ static SmallVector<Value> lowerAvgPoolGrad(OpBuilder &b,
   Windows windows(op, op.getInputShape());
   auto add = [&](OpBuilder &n, Location at, ValueRange window,
                  Value plane) -> Value {
-    Value count =
-        countElements(n, at, windows, window, op.getCountIncludePad(), compute);
+    Value count = getDivisor(n, at, op, windows, window, compute);
     Value grad = convertScalar(
         n, at, extractElement(n, at, op.getGrad(), window), compute);
     Value share = arith::DivFOp::create(n, at, grad, count);
@@ -301,7 +272,7 @@ static SmallVector<Value> lowerAvgPoolGrad(OpBuilder &b,
     return buildLoops(n, at, windows.kernel, plane,
                       [&](OpBuilder &k, Location here, ValueRange offset,
                           ValueRange carried) -> SmallVector<Value> {
-                        Place place = windows.locate(k, here, window, offset);
+                        WindowPlace place = windows.locate(k, here, window, offset);
                         Value part = arith::SelectOp::create(
                             k, here, place.inside, share, zero);
                         return {addTo(k, here, part, carried[0],
@@ -315,43 +286,6 @@ static SmallVector<Value> lowerAvgPoolGrad(OpBuilder &b,
 //===----------------------------------------------------------------------===//
 // Gradients by element of the input
 //===----------------------------------------------------------------------===//
-
-namespace {
-/// A window that an element of the input is in, if `valid`.
-struct Cover {
-  SmallVector<Value> window;
-  Value valid;
-};
-} // namespace
-
-/// The window in which the element at `indices` has the place `offset`.
-static Cover findWindow(OpBuilder &b, Location loc, const Windows &windows,
-                        ArrayRef<int64_t> outputs, ValueRange indices,
-                        ValueRange offset) {
-  Cover cover;
-  cover.window = {indices[0], indices[1]};
-  for (unsigned dim = 0; dim < windows.kernel.size(); ++dim) {
-    auto constant = [&](int64_t value) {
-      return constantIndex(b, loc, value);
-    };
-    Value shift = arith::MulIOp::create(b, loc, offset[dim],
-                                        constant(windows.dilations[dim]));
-    Value first = arith::SubIOp::create(
-        b, loc,
-        arith::AddIOp::create(b, loc, indices[dim + 2],
-                              constant(windows.pads[dim])),
-        shift);
-    Value stride = constant(windows.strides[dim]);
-    Value rest = arith::RemSIOp::create(b, loc, first, stride);
-    Value number = arith::DivSIOp::create(b, loc, first, stride);
-    Value fits = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, rest,
-                                       constant(0));
-    Value exists = isBetween(b, loc, number, 0, outputs[dim + 2]);
-    cover.valid = both(b, loc, both(b, loc, cover.valid, fits), exists);
-    cover.window.push_back(number);
-  }
-  return cover;
-}
 
 /// What a window gives to the element at `indices`, in the compute type.
 using ShareFn = llvm::function_ref<Value(
@@ -372,8 +306,8 @@ static SmallVector<Value> addShares(OpBuilder &b, Location loc,
       for (auto [back, size] : llvm::zip_equal(reversed, windows.kernel))
         offset.push_back(arith::SubIOp::create(
             k, here, constantIndex(k, here, size - 1), back));
-      Cover cover = findWindow(k, here, windows, gradType.getShape(), indices,
-                               offset);
+      WindowCover cover = windows.findWindow(k, here, gradType.getShape(),
+                                             indices, offset);
       auto branch = scf::IfOp::create(
           k, here, cover.valid,
           [&](OpBuilder &inner, Location place) {
@@ -424,8 +358,7 @@ static SmallVector<Value> lowerAvgPoolGradByInput(OpBuilder &b,
   Windows windows(op, op.getInputShape());
   auto share = [&](OpBuilder &n, Location at, ValueRange window,
                    ValueRange) -> Value {
-    Value count =
-        countElements(n, at, windows, window, op.getCountIncludePad(), compute);
+    Value count = getDivisor(n, at, op, windows, window, compute);
     Value grad = convertScalar(
         n, at, extractElement(n, at, op.getGrad(), window), compute);
     return arith::DivFOp::create(n, at, grad, count);
@@ -444,4 +377,5 @@ void zero::populateTrainPoolToLinalg(RewritePatternSet &patterns) {
   addLowering(patterns, lowerAvgPoolGrad);
   addLowering(patterns, lowerMaxPool);
   addLowering(patterns, lowerMaxPoolGrad);
+  addLowering(patterns, lowerMaxPoolIndices);
 }

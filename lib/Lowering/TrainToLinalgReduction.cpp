@@ -18,12 +18,12 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include <limits>
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace mlir::zero;
 
-using Combine = Value (*)(OpBuilder &, Location, Value, Value);
+using Combine = llvm::function_ref<Value(OpBuilder &, Location, Value, Value)>;
 
 /// Where the result's elements lie among the loops over the operand; reduced
 /// dimensions that are kept are 0.
@@ -56,18 +56,6 @@ static Value reduceAxes(OpBuilder &b, Location loc, Value input,
                linalg::YieldOp::create(n, at, combine(n, at, args[1], x));
              })
       .getResult(0);
-}
-
-/// The smallest or largest value of `type`.
-static Value getExtreme(OpBuilder &b, Location loc, Type type, bool largest) {
-  if (isa<FloatType>(type)) {
-    double infinity = std::numeric_limits<double>::infinity();
-    return constantScalar(b, loc, type, largest ? infinity : -infinity);
-  }
-  unsigned bits = type.getIntOrFloatBitWidth();
-  APInt value =
-      largest ? APInt::getSignedMaxValue(bits) : APInt::getSignedMinValue(bits);
-  return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
 }
 
 /// Each element of `sum` divided by `count`, as `element`.
@@ -177,13 +165,18 @@ Value Reduction::build(OpBuilder &b, Location loc, Value input) const {
 template <typename OpTy>
 static SmallVector<Value> lowerExtreme(OpBuilder &b, OpTy op) {
   constexpr bool isMax = std::is_same_v<OpTy, train::ReduceMaxOp>;
-  auto neutral = [](OpBuilder &n, Location at, Type type) {
-    return getExtreme(n, at, type, !isMax);
+  bool noSign = isUnsigned(op);
+  auto neutral = [&](OpBuilder &n, Location at, Type type) {
+    return extremeScalar(n, at, type, !isMax, noSign);
+  };
+  auto combine = [&](OpBuilder &n, Location at, Value lhs, Value rhs) {
+    return isMax ? maxScalar(n, at, lhs, rhs, noSign)
+                 : minScalar(n, at, lhs, rhs, noSign);
   };
   Reduction reduction{op.getAxes(),
                       op.getKeepdims(),
                       getTensorType(op.getResult()),
-                      isMax ? maxScalar : minScalar,
+                      combine,
                       /*count=*/1,
                       neutral};
   return {reduction.build(b, op.getLoc(), op.getInput())};
@@ -207,9 +200,76 @@ static SmallVector<Value> lowerSum(OpBuilder &b, OpTy op) {
   return {reduction.build(b, op.getLoc(), op.getInput())};
 }
 
+/// The largest element of a row, 0 where it is not finite: what can be
+/// subtracted from any element.
+static Value getShift(OpBuilder &b, Location loc, Value row, Type compute) {
+  Value low = extremeScalar(b, loc, compute, /*largest=*/false);
+  Value max = reduceElements(
+      b, loc, row, low, [&](OpBuilder &n, Location at, ValueRange args) {
+        Value x = convertScalar(n, at, args[0], compute);
+        return SmallVector<Value>{maxScalar(n, at, x, args[1])};
+      })[0];
+  Value difference = arith::SubFOp::create(b, loc, max, max);
+  Value finite = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD,
+                                       difference, difference);
+  return arith::SelectOp::create(b, loc, finite, max,
+                                 constantScalar(b, loc, compute, 0));
+}
+
+static SmallVector<Value> lowerLogSumExp(OpBuilder &b,
+                                         train::ReduceLogSumExpOp op) {
+  RankedTensorType type = getTensorType(op.getInput());
+  Type element = type.getElementType(), compute = getComputeType(element);
+  Rows rows(type.getShape(), op.getAxes());
+  auto body = [&](OpBuilder &n, Location at, ValueRange indices,
+                  ValueRange out) -> SmallVector<Value> {
+    Value row = rows.extract(n, at, op.getInput(), indices);
+    Value shift = getShift(n, at, row, compute);
+    Value sum = sumElements(
+        n, at, row, compute,
+        [&](OpBuilder &nested, Location here, ValueRange args) {
+          Value x = convertScalar(nested, here, args[0], compute);
+          x = arith::SubFOp::create(nested, here, x, shift);
+          return SmallVector<Value>{math::ExpOp::create(nested, here, x)};
+        });
+    Value log = math::LogOp::create(n, at, sum);
+    Value result = arith::AddFOp::create(n, at, log, shift);
+    SmallVector<Value> kept = op.getKeepdims()
+                                  ? rows.keepDims(n, at, indices)
+                                  : SmallVector<Value>(indices);
+    return {insertElement(n, at, convertScalar(n, at, result, element), out[0],
+                          kept)};
+  };
+  return buildLoops(b, op.getLoc(), rows.getExtents(),
+                    emptyTensor(b, op.getLoc(), op.getResult().getType()),
+                    body);
+}
+
+static Value multiply(OpBuilder &b, Location loc, Value lhs, Value rhs) {
+  if (isa<FloatType>(lhs.getType()))
+    return arith::MulFOp::create(b, loc, lhs, rhs,
+                                 arith::FastMathFlags::reassoc);
+  return arith::MulIOp::create(b, loc, lhs, rhs);
+}
+
+static SmallVector<Value> lowerProduct(OpBuilder &b, train::ReduceProdOp op) {
+  auto neutral = [](OpBuilder &n, Location at, Type type) {
+    return constantScalar(n, at, type, 1);
+  };
+  Reduction reduction{op.getAxes(),
+                      op.getKeepdims(),
+                      getTensorType(op.getResult()),
+                      multiply,
+                      /*count=*/1,
+                      neutral};
+  return {reduction.build(b, op.getLoc(), op.getInput())};
+}
+
 void zero::populateTrainReductionToLinalg(RewritePatternSet &patterns) {
   addLowering(patterns, lowerExtreme<train::ReduceMaxOp>);
   addLowering(patterns, lowerExtreme<train::ReduceMinOp>);
+  addLowering(patterns, lowerLogSumExp);
+  addLowering(patterns, lowerProduct);
   addLowering(patterns, lowerSum<train::ReduceMeanOp>);
   addLowering(patterns, lowerSum<train::ReduceSumOp>);
 }
