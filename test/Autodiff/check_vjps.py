@@ -21,6 +21,12 @@ def make_value(spec, rng):
     kind, _, bound = spec.kind.partition(":")
     if kind == "positive":
         return rng.uniform(0.5, 2.0, spec.shape)
+    if kind == "unit":
+        return rng.uniform(-0.9, 0.9, spec.shape)
+    if kind == "above_one":
+        return rng.uniform(1.2, 3.0, spec.shape)
+    if kind == "far":
+        return rng.uniform(-800.0, 800.0, spec.shape)
     if kind == "distinct":
         return rng.permutation(int(np.prod(spec.shape))).reshape(spec.shape) * 0.1 - 0.7
     if kind == "ties":
@@ -52,7 +58,7 @@ def check(case, text):
     """The names of inputs whose gradient is wrong."""
     rng = np.random.default_rng(len(case.name))
     function = Function(text)
-    inputs = {name: make_value(spec, rng) for name, spec in case.inputs.items()}
+    inputs = {name: np.array(make_value(spec, rng)) for name, spec in case.inputs.items()}
     inputs["r"] = rng.standard_normal(case.result)
     outputs = function.run(inputs)
     wrong = []

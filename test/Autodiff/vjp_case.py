@@ -17,9 +17,11 @@ import dataclasses
 class Input:
     """An operand: its shape and what its elements are.
 
-    normal: the normal distribution; positive: between 0.5 and 2; distinct: no
-    two within 0.05; ties: small whole numbers, so that many are equal; index:N:
-    integers in [-N, N); label:N: integers in [0, N), some of them -100; bool.
+    normal: the normal distribution; positive: between 0.5 and 2; unit: between
+    -0.9 and 0.9; above_one: between 1.2 and 3; far: up to 800 from 0; distinct:
+    no two within 0.05; ties: small whole numbers, so that many are equal;
+    index:N: integers in [-N, N); label:N: integers in [0, N), some of them
+    -100; bool.
     """
 
     shape: tuple
@@ -43,6 +45,7 @@ class Case:
     op: str  # the operation; {x} is the type of operand x, {y} the result's
     result: tuple  # the result's shape
     extra: str = ""  # types of further results
+    before: str = ""  # an operation before it
 
 
 def module_text(case):
@@ -60,6 +63,7 @@ def module_text(case):
     y, bind = ("%y#0", f"%y:{results}") if results > 1 else ("%y", "%y")
     axes = ", ".join(map(str, range(len(case.result))))
     return f"""func.func @forward({arguments}) -> (tensor<f64> {{zero.output = "loss"}}) {{
+  {case.before}
   {bind} = {op}
   %p = train.mul {y}, %r : {result.type}
   %loss = train.reduce_sum %p axes [{axes}] : ({result.type}) -> tensor<f64>

@@ -7,15 +7,25 @@
 from vjp_case import Case, Input
 
 
+UNARY = (
+    "neg abs exp expm1 erf tanh sigmoid relu softplus sin cos tan sinh cosh atan asinh gelu".split()
+)
+UNARY_POSITIVE = "log log1p sqrt rsqrt reciprocal".split()
+UNARY_UNIT = "asin acos atanh".split()
+FLAT = "floor ceil round sign".split()
+
+
 def unary_cases():
     normal, positive = Input((3, 4)), Input((3, 4), "positive")
     operands = {"x": normal}
-    for op in ("neg", "abs", "exp", "erf", "tanh", "sigmoid", "relu", "sin", "cos", "gelu"):
+    for op in UNARY + FLAT:
         yield Case(op, operands, f"train.{op} %x : {{x}}", (3, 4))
-    for op in ("log", "sqrt", "rsqrt", "reciprocal"):
+    for op in UNARY_POSITIVE:
         yield Case(op, {"x": positive}, f"train.{op} %x : {{x}}", (3, 4))
-    for op in ("floor", "sign"):
-        yield Case(op, operands, f"train.{op} %x : {{x}}", (3, 4))
+    for op in UNARY_UNIT:
+        yield Case(op, {"x": Input((3, 4), "unit")}, f"train.{op} %x : {{x}}", (3, 4))
+    yield Case("acosh", {"x": Input((3, 4), "above_one")}, "train.acosh %x : {x}", (3, 4))
+    yield Case("softplus_far", {"x": Input((3, 4), "far")}, "train.softplus %x : {x}", (3, 4))
     yield Case("gelu_tanh", operands, 'train.gelu %x {approximate = "tanh"} : {x}', (3, 4))
     yield Case("abs_zero", {"x": Input((6,), "ties")}, "train.abs %x : {x}", (6,))
     yield Case("empty", {"x": Input((0, 4))}, "train.exp %x : {x}", (0, 4))
