@@ -70,7 +70,7 @@ LogicalResult GraphImporter::declareParameters() {
   StringRef file =
       options.weightsName.empty() ? options.weightsPath : options.weightsName;
   for (const std::unique_ptr<Param> &param : parameters.all()) {
-    bindings[param->name] = Binding(param.get());
+    mainScope.bindings[param->name] = Binding(param.get());
     if (param->copyOf ||
         (param->role == Role::Constant && !isLargeConstant(*param)))
       continue;
@@ -117,8 +117,14 @@ LogicalResult GraphImporter::bindInputs(SmallVectorImpl<Type> &types,
                                         SmallVectorImpl<StringRef> &names) {
   for (const auto &input : model.graph().input()) {
     // Old exporters list the weights as inputs, too.
-    if (bindings.count(input.name()))
+    if (mainScope.bindings.count(input.name()))
       continue;
+    if (auto value = options.values.find(input.name());
+        value != options.values.end()) {
+      if (failed(bindValue(input, value->second)))
+        return failure();
+      continue;
+    }
     SmallVector<int64_t> shape;
     if (failed(inputShape(input, shape)))
       return failure();
@@ -208,6 +214,9 @@ Value GraphImporter::valueOf(Binding &binding, Location loc) {
     return constant(*tensor, loc);
   emitError(loc) << (binding.sequence
                          ? "uses a sequence where a tensor is expected"
+                     : binding.isNone
+                         ? "uses an optional without an element where a tensor "
+                           "is expected"
                          : "uses a constant that is too large to import");
   return {};
 }
@@ -333,43 +342,58 @@ LogicalResult GraphImporter::bindOutputs(NodeReader &node,
     // A tensor that no other binding shares is a new one.
     if (i < int(results.size()) && results[i].host.use_count() == 1)
       hostTotal += results[i].host->size();
+    // So is a sequence; what an element takes is several numbers large.
+    if (i < int(results.size()) && results[i].sequence.use_count() == 1)
+      hostTotal += 16 * results[i].sequence->size();
     if (hostTotal > maxHostTotal)
       return node.error() << "the model computes more than " << maxHostTotal
                           << " constant elements at import";
-    bool made =
-        i < int(results.size()) && (results[i].host || results[i].value ||
-                                    results[i].param || results[i].sequence);
-    if (made)
-      bindings[names[i]] = std::move(results[i]);
-    else if (model.uses.count(names[i]))
+    bool made = i < int(results.size()) && results[i].exists();
+    Binding &binding = scope->bindings[names[i]];
+    binding = made ? std::move(results[i]) : Binding();
+    if (!made && scope->uses->count(names[i]))
       return node.error() << "its output " << i << " ('" << printable(names[i])
                           << "') is used, which is not supported";
   }
   return success();
 }
 
-LogicalResult GraphImporter::importNode(int index) {
-  const onnx::NodeProto &proto = model.graph().node(index);
-  NodeReader node(proto, nodeLoc(model, index, context),
-                  model.opsetOf(proto.domain()));
+/// What the inputs stand for, null where one is left out. The model's graph has
+/// been checked; in other bodies names may be wrong.
+FailureOr<SmallVector<Binding *>> GraphImporter::inputsOf(NodeReader &node) {
   SmallVector<Binding *> inputs;
-  for (const std::string &name : proto.input()) {
-    // Outputs that were not made are not in the table.
-    auto it = bindings.find(name);
-    inputs.push_back(name.empty() || it == bindings.end() ? nullptr
-                                                          : &it->second);
+  for (const std::string &name : node.message().input()) {
+    Binding *binding = name.empty() ? nullptr : scope->find(name);
+    if (!binding && !name.empty() && !scope->isMainGraph()) {
+      node.error() << "uses the value '" << printable(name)
+                   << "', which nothing before it makes";
+      return failure();
+    }
+    inputs.push_back(binding && binding->exists() ? binding : nullptr);
   }
+  return inputs;
+}
+
+LogicalResult GraphImporter::importNode(const onnx::NodeProto &proto,
+                                        Location loc) {
+  NodeReader node(proto, loc, opsetOf(proto.domain()),
+                  scope->call ? &scope->call->attributes : nullptr);
+  FailureOr<SmallVector<Binding *>> inputs = inputsOf(node);
+  if (failed(inputs))
+    return failure();
   // Parameters that an exporter had turned into copies of others.
-  if (node.isOfDefaultDomain() && proto.op_type() == "Identity" &&
-      proto.output_size() == 1)
+  if (scope->isMainGraph() && node.isOfDefaultDomain() &&
+      proto.op_type() == "Identity" && proto.output_size() == 1)
     if (Param *param = parameters.find(proto.output(0))) {
-      bindings[param->name] = Binding(param);
+      scope->bindings[param->name] = Binding(param);
       return success();
     }
+  if (const onnx::FunctionProto *function = functionOf(proto))
+    return callFunction(node, *function, *inputs);
   bool done;
-  if (failed(tryEvaluate(node, inputs, done)))
+  if (failed(tryEvaluate(node, *inputs, done)))
     return failure();
-  return done ? success() : runHandler(node, inputs);
+  return done ? success() : runHandler(node, *inputs);
 }
 
 //===----------------------------------------------------------------------===//
@@ -393,7 +417,7 @@ LogicalResult GraphImporter::finish() {
   SmallVector<Value> values;
   SmallVector<Type> types;
   for (const auto &output : model.graph().output()) {
-    Value value = valueOf(bindings[output.name()], fileLoc);
+    Value value = valueOf(mainScope.bindings[output.name()], fileLoc);
     if (!value)
       return failure();
     values.push_back(value);
@@ -427,7 +451,12 @@ LogicalResult GraphImporter::finish() {
 
 LogicalResult GraphImporter::run() {
   builder.setInsertionPointToEnd(module.getBody());
-  if (failed(declareParameters()))
+  countUses(model.graph(), mainUses);
+  mainScope.uses = &mainUses;
+  fileNodes = model.graph().node_size();
+  for (const onnx::FunctionProto &each : model.proto.functions())
+    fileNodes += each.node_size();
+  if (failed(findFunctions()) || failed(declareParameters()))
     return failure();
   SmallVector<Type> types;
   SmallVector<StringRef> names;
@@ -439,10 +468,10 @@ LogicalResult GraphImporter::run() {
   builder.setInsertionPointToStart(entry);
   for (auto [i, name] : llvm::enumerate(names)) {
     function.setArgAttr(i, kInputAttr, builder.getStringAttr(name));
-    bindings[name] = Binding(Value(entry->getArgument(i)));
+    mainScope.bindings[name] = Binding(Value(entry->getArgument(i)));
   }
   for (int i = 0, e = model.graph().node_size(); i < e; ++i)
-    if (failed(importNode(i)))
+    if (failed(importNode(model.graph().node(i), nodeLoc(model, i, context))))
       return failure();
   return finish();
 }
@@ -467,6 +496,10 @@ std::optional<SmallVector<int64_t>> NodeContext::shape(unsigned i) {
   return shapeOfBinding(*inputs[i]);
 }
 
+std::optional<SmallVector<int64_t>> NodeContext::bindingShape(Binding &binding) {
+  return shapeOfBinding(binding);
+}
+
 std::optional<DType> NodeContext::dtype(unsigned i) {
   return dtypeOfBinding(*inputs[i]);
 }
@@ -488,11 +521,15 @@ bool NodeContext::staysInFile(unsigned i, int64_t elements) const {
 
 bool NodeContext::isUsed(unsigned i) const {
   return i < numResults() &&
-         importer.model.uses.lookup(node.message().output(i)) > 0;
+         importer.scope->uses->lookup(node.message().output(i)) > 0;
 }
 
 unsigned NodeContext::usesOfInput(unsigned i) const {
-  return importer.model.uses.lookup(node.message().input(i));
+  StringRef name = node.message().input(i);
+  Scope *owner = importer.scope;
+  importer.scope->find(name, &owner);
+  unsigned uses = owner->uses->lookup(name);
+  return owner == importer.scope ? uses : std::max(uses, 2u);
 }
 
 LogicalResult NodeContext::result(Value value) {

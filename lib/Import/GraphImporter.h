@@ -8,8 +8,9 @@
 //
 // Walks the graph in order. What a name stands for is a Binding: a tensor
 // known at import, a parameter, a value of the IR, or a sequence of these. A
-// node whose inputs are all known is evaluated; any other is given to the
-// handler of its operator, through a NodeContext.
+// call of a function of the model is replaced by its body; any other node whose
+// inputs are all known is evaluated; any other is given to the handler of its
+// operator, through a NodeContext.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,25 +25,11 @@
 #include "dialects/Zero/Zero.h"
 #include "lib/Import/Evaluator.h"
 #include "lib/Import/Parameters.h"
+#include "lib/Import/Scope.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace mlir::zero::onnx_import {
-
-/// What a name of the graph stands for.
-struct Binding {
-  HostRef host;
-  Value value;
-  Param *param = nullptr;
-  /// Set for values of sequence type.
-  std::shared_ptr<std::vector<Binding>> sequence;
-
-  Binding() = default;
-  Binding(Value value) : value(value) {}
-  Binding(HostTensor tensor)
-      : host(std::make_shared<HostTensor>(std::move(tensor))) {}
-  Binding(Param *param) : param(param) {}
-};
 
 class GraphImporter {
 public:
@@ -58,15 +45,39 @@ private:
   LogicalResult declareParameters();
   LogicalResult bindInputs(SmallVectorImpl<Type> &types,
                            SmallVectorImpl<StringRef> &names);
+  LogicalResult bindValue(const onnx::ValueInfoProto &input,
+                          const InputValue &value);
   LogicalResult inputShape(const onnx::ValueInfoProto &input,
                            SmallVectorImpl<int64_t> &shape);
-  LogicalResult importNode(int index);
+  LogicalResult importNode(const onnx::NodeProto &proto, Location loc);
+  FailureOr<SmallVector<Binding *>> inputsOf(NodeReader &node);
   LogicalResult tryEvaluate(NodeReader &node, ArrayRef<Binding *> inputs,
                             bool &done);
   LogicalResult runHandler(NodeReader &node, ArrayRef<Binding *> inputs);
   LogicalResult bindOutputs(NodeReader &node, MutableArrayRef<Binding> results);
   void remarkOnNorms();
   LogicalResult finish();
+
+  // Subgraphs and functions (Scope.cpp).
+  using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
+  LogicalResult findFunctions();
+  const onnx::FunctionProto *functionOf(const onnx::NodeProto &node) const;
+  /// The version of the operator set of `domain` for nodes of this scope.
+  int64_t opsetOf(StringRef domain) const;
+  LogicalResult callFunction(NodeReader &node,
+                             const onnx::FunctionProto &function,
+                             ArrayRef<Binding *> inputs);
+  FailureOr<const BodyFacts *> factsOf(const onnx::GraphProto &graph,
+                                       NodeReader &node);
+  /// Imports `graph`, a subgraph of `node`; what its outputs stand for.
+  FailureOr<SmallVector<Binding>> importSubgraph(NodeReader &node,
+                                                 const onnx::GraphProto &graph,
+                                                 ArrayRef<Binding> inputs);
+  FailureOr<SmallVector<Binding>> importBody(NodeReader &node, Scope &inner,
+                                             const Nodes &nodes,
+                                             ArrayRef<StringRef> outputs);
+  /// The location of `node` in the body of a node at `outer`.
+  Location innerLoc(const onnx::NodeProto &node, Location outer);
 
   /// The tensor a binding stands for if it is known at import.
   const HostTensor *hostOf(Binding &binding);
@@ -84,7 +95,15 @@ private:
   Location fileLoc;
   OpBuilder builder;
   func::FuncOp function;
-  llvm::StringMap<Binding> bindings;
+  UseCounts mainUses;
+  Scope mainScope;
+  /// Where names are looked up now.
+  Scope *scope = &mainScope;
+  llvm::StringMap<const onnx::FunctionProto *> functions;
+  /// By subgraph and function of the file.
+  DenseMap<const void *, std::unique_ptr<BodyFacts>> bodies;
+  unsigned depth = 0;
+  int64_t bodyNodes = 0, fileNodes = 0;
   /// Constants stand together at the top of the function, each once.
   DenseMap<Attribute, Value> constants;
   Operation *lastConstant = nullptr;
@@ -110,6 +129,7 @@ public:
   unsigned numInputs() const { return inputs.size(); }
   unsigned numResults() const { return results.size(); }
   bool has(unsigned i) const { return i < inputs.size() && inputs[i]; }
+  /// Input `i`, which is there.
   Binding &binding(unsigned i) { return *inputs[i]; }
   /// Input `i` as a value; null after an error.
   Value value(unsigned i);
@@ -125,7 +145,8 @@ public:
   bool staysInFile(unsigned i, int64_t elements) const;
   /// Whether result `i` is used by anything.
   bool isUsed(unsigned i) const;
-  /// How often the value that is input `i` is used in the graph.
+  /// How often the value that is input `i` is used in the graph; of values
+  /// from outside of a subgraph, which may run often, at least 2.
   unsigned usesOfInput(unsigned i) const;
   bool isTraining() const { return importer.options.training; }
   /// Counts a BatchNormalization that is imported in its training form though
@@ -139,6 +160,12 @@ public:
 
   void set(unsigned i, Binding binding) { results[i] = std::move(binding); }
   LogicalResult result(Value value);
+  /// Imports `graph`, an attribute of this node, with its inputs standing for
+  /// `inputs`, here and now; what its outputs stand for.
+  FailureOr<SmallVector<Binding>> importGraph(const onnx::GraphProto &graph,
+                                              ArrayRef<Binding> inputs) {
+    return importer.importSubgraph(node, graph, inputs);
+  }
   /// Result `i` as set before; null if it was not.
   Value made(unsigned i) const {
     return i < results.size() ? results[i].value : Value();
@@ -183,6 +210,12 @@ public:
   Value constant(const HostTensor &tensor) {
     return importer.constant(tensor, loc());
   }
+  /// What a binding that is no input stands for, as value() and host() do.
+  Value valueOf(Binding &binding) { return importer.valueOf(binding, loc()); }
+  const HostTensor *hostOf(Binding &binding) {
+    return importer.hostOf(binding);
+  }
+  std::optional<SmallVector<int64_t>> bindingShape(Binding &binding);
   /// A rank-0 constant of the element type of `like`.
   Value scalar(Value like, double value);
 
@@ -233,6 +266,8 @@ void addReductionHandlers(HandlerTable &table);
 void addSequenceHandlers(HandlerTable &table);
 void addAttentionHandlers(HandlerTable &table);
 void addRandomHandlers(HandlerTable &table);
+void addControlFlowHandlers(HandlerTable &table);
+void addRecurrentHandlers(HandlerTable &table);
 
 } // namespace mlir::zero::onnx_import
 

@@ -32,6 +32,8 @@ const HandlerTable &onnx_import::handlers() {
     addReductionHandlers(entries);
     addSequenceHandlers(entries);
     addAttentionHandlers(entries);
+    addControlFlowHandlers(entries);
+    addRecurrentHandlers(entries);
     addRandomHandlers(entries);
     return entries;
   }();

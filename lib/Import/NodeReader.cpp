@@ -30,9 +30,14 @@ InFlightDiagnostic NodeReader::error() {
 }
 
 const AttributeProto *NodeReader::find(StringRef name) const {
-  for (const AttributeProto &attr : proto.attribute())
-    if (StringRef(attr.name()) == name)
-      return &attr;
+  for (const AttributeProto &attr : proto.attribute()) {
+    if (StringRef(attr.name()) != name)
+      continue;
+    // One that the call leaves out is as if it were not written here.
+    return call && !attr.ref_attr_name().empty()
+               ? call->lookup(attr.ref_attr_name())
+               : &attr;
+  }
   return nullptr;
 }
 
@@ -80,6 +85,13 @@ SmallVector<double> NodeReader::floatsAttr(StringRef name) {
 const onnx::TensorProto *NodeReader::tensorAttr(StringRef name) {
   const AttributeProto *attr = get(name, AttributeProto::TENSOR);
   return attr ? &attr->t() : nullptr;
+}
+
+const onnx::GraphProto *NodeReader::graphAttr(StringRef name) {
+  const AttributeProto *attr = get(name, AttributeProto::GRAPH);
+  if (!attr && !failed())
+    error() << "has no attribute '" << name << "'";
+  return attr ? &attr->g() : nullptr;
 }
 
 int64_t NodeReader::axis(int64_t value, int64_t rank) {

@@ -20,13 +20,20 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Location.h"
 #include "mlir/Support/LLVM.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace mlir::zero::onnx_import {
 
+/// What the attributes of a function stand for in a call of it.
+using CallAttributes = llvm::StringMap<const onnx::AttributeProto *>;
+
 class NodeReader {
 public:
-  NodeReader(const onnx::NodeProto &proto, Location loc, int64_t opset)
-      : proto(proto), loc(loc), opset(opset) {}
+  /// `call` is set for nodes of a function's body: their attributes may refer
+  /// to those of the call.
+  NodeReader(const onnx::NodeProto &proto, Location loc, int64_t opset,
+             const CallAttributes *call = nullptr)
+      : proto(proto), loc(loc), opset(opset), call(call) {}
 
   StringRef op() const { return proto.op_type(); }
   StringRef domain() const { return proto.domain(); }
@@ -47,6 +54,10 @@ public:
   SmallVector<double> floatsAttr(StringRef name);
   /// The tensor attribute `name`, or null.
   const onnx::TensorProto *tensorAttr(StringRef name);
+  /// The graph attribute `name`; null after an error.
+  const onnx::GraphProto *graphAttr(StringRef name);
+  /// The attribute `name` of whatever type, references resolved, or null.
+  const onnx::AttributeProto *find(StringRef name) const;
 
   /// Adds the rank to a negative axis; an error when it is out of range.
   int64_t axis(int64_t value, int64_t rank);
@@ -58,7 +69,6 @@ public:
   bool failed() const { return bad; }
 
 private:
-  const onnx::AttributeProto *find(StringRef name) const;
   /// The attribute if it is there and of type `type`.
   const onnx::AttributeProto *get(StringRef name,
                                   onnx::AttributeProto::AttributeType type);
@@ -66,6 +76,7 @@ private:
   const onnx::NodeProto &proto;
   Location loc;
   int64_t opset;
+  const CallAttributes *call;
   bool bad = false;
 };
 

@@ -314,85 +314,6 @@ static LogicalResult importPad(NodeContext &c) {
 }
 
 //===----------------------------------------------------------------------===//
-// Sequences: they exist at import only
-//===----------------------------------------------------------------------===//
-
-/// The sizes of SplitToSequence's pieces.
-static FailureOr<SmallVector<int64_t>> sequenceSizes(NodeContext &c,
-                                                     int64_t dim) {
-  SmallVector<int64_t> sizes;
-  int64_t chunk = 1;
-  if (c.has(1)) {
-    auto given = c.ints(1, "split");
-    if (!given)
-      return failure();
-    if (c.host(1)->rank() == 1)
-      return splitSizes(c.node, dim, c.host(1), 0);
-    chunk = given->size() == 1 ? given->front() : 0;
-  }
-  if (chunk <= 0) {
-    (void)c.fail("its split is not a positive size");
-    return failure();
-  }
-  for (int64_t left = dim; left > 0; left -= chunk)
-    sizes.push_back(std::min(chunk, left));
-  return sizes;
-}
-
-static LogicalResult importSplitToSequence(NodeContext &c) {
-  Value value = c.value(0);
-  if (!value || !c.numResults())
-    return failure();
-  int64_t axis =
-      c.node.axis(c.node.intAttr("axis", 0), typeOf(value).getRank());
-  if (c.node.failed())
-    return failure();
-  auto sizes = sequenceSizes(c, shapeOf(value)[axis]);
-  if (failed(sizes))
-    return failure();
-  auto pieces = splitValue(c, *sizes, axis, value);
-  if (failed(pieces))
-    return failure();
-  SmallVector<int64_t> squeezed(shapeOf(value));
-  squeezed.erase(squeezed.begin() + axis);
-  bool squeeze = !c.has(1) && !c.node.intAttr("keepdims", 1);
-  Binding result;
-  result.sequence = std::make_shared<std::vector<Binding>>();
-  for (Value piece : *pieces)
-    result.sequence->push_back(
-        Binding(squeeze ? c.reshape(piece, squeezed) : piece));
-  c.set(0, result);
-  return success();
-}
-
-static LogicalResult importSequenceConstruct(NodeContext &c) {
-  Binding result;
-  result.sequence = std::make_shared<std::vector<Binding>>();
-  for (unsigned i = 0; i < c.numInputs(); ++i) {
-    if (!c.has(i) || c.binding(i).sequence)
-      return c.fail("its inputs must be tensors");
-    result.sequence->push_back(c.binding(i));
-  }
-  if (c.numResults())
-    c.set(0, result);
-  return success();
-}
-
-static LogicalResult importSequenceAt(NodeContext &c) {
-  auto position = c.ints(1, "position");
-  if (!position || position->size() != 1 || !c.binding(0).sequence)
-    return position ? c.fail("expects a sequence and a position") : failure();
-  const std::vector<Binding> &sequence = *c.binding(0).sequence;
-  int64_t index = position->front(), size = sequence.size();
-  if (index < -size || index >= size)
-    return c.fail("position " + Twine(index) +
-                  " is out of range for a sequence of " + Twine(size));
-  if (c.numResults())
-    c.set(0, sequence[index < 0 ? index + size : index]);
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
 // The tables
 //===----------------------------------------------------------------------===//
 
@@ -411,10 +332,4 @@ void zero::onnx_import::addShapeHandlers(HandlerTable &table) {
   table["Transpose"] = {importTranspose, 1};
   table["Trilu"] = {importTrilu, 1, 14};
   table["Unsqueeze"] = {importUnsqueeze, 2};
-}
-
-void zero::onnx_import::addSequenceHandlers(HandlerTable &table) {
-  table["SequenceAt"] = {importSequenceAt, 2};
-  table["SequenceConstruct"] = {importSequenceConstruct, 1};
-  table["SplitToSequence"] = {importSplitToSequence, 1};
 }
