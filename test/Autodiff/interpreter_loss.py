@@ -13,20 +13,29 @@ def _counted(op, labels):
     return counts, np.where(counts, labels, 0)
 
 
-def _cross_entropy(op, logits, labels):
-    axis = op.int("axis")
+def _weighted(op, labels, weights):
+    """What each label counts, what the sum is divided by, and valid labels."""
     counts, labels = _counted(op, labels)
+    counts = counts * (1.0 if weights is None else weights[labels])
+    return counts, counts.sum() if op.string("reduction", "mean") == "mean" else 1, labels
+
+
+def _cross_entropy(op, logits, labels, weights=None):
+    axis = op.int("axis")
+    counts, divisor, labels = _weighted(op, labels, weights)
     lse = log_sum_exp(logits, axis).squeeze(axis)
     chosen = np.take_along_axis(logits, np.expand_dims(labels, axis), axis).squeeze(axis)
-    return np.sum((lse - chosen) * counts) / counts.sum(), lse
+    losses = (lse - chosen) * counts
+    return (losses if op.string("reduction") == "none" else losses.sum() / divisor), lse
 
 
-def _cross_entropy_grad(op, dloss, logits, labels, lse):
+def _cross_entropy_grad(op, dloss, logits, labels, lse, weights=None):
     axis = op.int("axis")
-    counts, labels = _counted(op, labels)
+    counts, divisor, labels = _weighted(op, labels, weights)
+    counts = counts * dloss / divisor
     probabilities = np.exp(logits - np.expand_dims(lse, axis))
     onehot = np.moveaxis(np.eye(logits.shape[axis])[labels], -1, axis)
-    return (probabilities - onehot) * np.expand_dims(counts, axis) * dloss / counts.sum()
+    return (probabilities - onehot) * np.expand_dims(counts, axis)
 
 
 OPS = {

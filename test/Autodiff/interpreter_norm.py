@@ -26,6 +26,16 @@ def _layer_norm_grad(op, dy, x, scale, mean, rstd):
     return inner * rstd, (dy * normal).sum(axis=batch), dy.sum(axis=batch)
 
 
+def _normalize(op, x):
+    y, _, rstd = _layer_norm(op, x, 1.0)
+    return y, rstd
+
+
+def _normalize_grad(op, dy, y, rstd):
+    axes = _from_axis(op, y)
+    return (dy - dy.mean(axis=axes, keepdims=True) - y * (dy * y).mean(axis=axes, keepdims=True)) * rstd
+
+
 def _rms_norm(op, x, scale):
     rstd = 1 / np.sqrt((x * x).mean(axis=_from_axis(op, x), keepdims=True) + op.float("epsilon"))
     return x * rstd * scale, rstd
@@ -88,6 +98,8 @@ def _log_softmax_grad(op, dy, y):
 OPS = {
     "layer_norm": _layer_norm,
     "layer_norm_grad": _layer_norm_grad,
+    "normalize": _normalize,
+    "normalize_grad": _normalize_grad,
     "rms_norm": _rms_norm,
     "rms_norm_grad": _rms_norm_grad,
     "batch_norm": _batch_norm,

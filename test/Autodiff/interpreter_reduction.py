@@ -7,6 +7,11 @@
 import numpy as np
 
 
+def _log_sum_exp(x, axis, keepdims):
+    peak = x.max()
+    return np.log(np.exp(x - peak).sum(axis=axis, keepdims=keepdims)) + peak
+
+
 def _reduce(function):
     def run(op, x):
         return function(x, axis=tuple(op.ints("axes")), keepdims=op.flag("keepdims"))
@@ -19,4 +24,6 @@ OPS = {
     "reduce_mean": _reduce(np.mean),
     "reduce_max": _reduce(np.max),
     "reduce_min": _reduce(np.min),
+    "reduce_prod": _reduce(np.prod),
+    "reduce_log_sum_exp": _reduce(_log_sum_exp),
 }

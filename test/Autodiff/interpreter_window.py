@@ -67,6 +67,15 @@ def _max_pool(op, x):
     return y
 
 
+def _max_pool_indices(op, x):
+    y = np.zeros(op.shape(), np.int64)
+    shape = np.array(x.shape)
+    for o, i in _first_maxima(op, x, y.shape[2:]).items():
+        order = [0, 1, *range(2, x.ndim)[:: -1 if op.flag("column_major") else 1]]
+        y[o] = np.ravel_multi_index(np.array(i)[order], shape[order])
+    return y
+
+
 def _max_pool_grad(op, dy, x):
     dx = np.zeros_like(x)
     for o, i in _first_maxima(op, x, dy.shape[2:]).items():
@@ -85,6 +94,8 @@ def _average_weights(op, spatial, out):
         position = [a * s - p + b * d for a, s, p, b, d in zip(o, strides, pads, k, dilations)]
         padded = all(-pads[a] <= position[a] < spatial[a] + pads[n + a] for a in range(n))
         counts[o] = counts.get(o, 0) + (padded if op.flag("count_include_pad") else i is not None)
+    if op.int("divisor"):
+        counts = dict.fromkeys(counts, op.int("divisor"))
     return [(o, i, 1 / counts[o]) for o, i, _ in inside if i is not None]
 
 
@@ -108,6 +119,7 @@ OPS = {
     "conv_grad_weight": _conv_grad_weight,
     "max_pool": _max_pool,
     "max_pool_grad": _max_pool_grad,
+    "max_pool_indices": _max_pool_indices,
     "avg_pool": _avg_pool,
     "avg_pool_grad": _avg_pool_grad,
 }

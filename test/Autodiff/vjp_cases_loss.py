@@ -13,3 +13,9 @@ def cases():
         labels = Input((shape[0], *shape[2:]), "label:3")
         op = loss.replace("{lse}", labels.type.replace("i64", "f64"))
         yield Case(name, {"x": Input(shape), "l": labels}, op, (), "tensor<")
+        # Class weights have no gradient, so they are no input.
+        weights = "arith.constant dense<[0.5, 2.0, 1.5]> : tensor<3xf64>"
+        for reduction, result in (("mean", ()), ("sum", ()), ("none", labels.shape)):
+            attributes = f'{{axis = 1 : i64, reduction = "{reduction}"}}'
+            op = f"train.cross_entropy %x, %l, %w {attributes} : ({{x}}, {{l}}, tensor<3xf64>) -> ({{y}}, {labels.type.replace('i64', 'f64')})"
+            yield Case(f"{name}_{reduction}", {"x": Input(shape), "l": labels}, op, result, "tensor<", f"%w = {weights}")

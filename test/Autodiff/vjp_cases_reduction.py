@@ -8,8 +8,12 @@ from vjp_case import Case, Input
 
 
 def cases():
+    # Whole numbers: some rows have no zero, some one, some several.
+    zeros = {"x": Input((4, 3, 2), "ties")}
+    yield Case("reduce_prod_zeros", zeros, "train.reduce_prod %x axes [1] : ({x}) -> {y}", (4, 2))
+    yield Case("reduce_prod_empty", {"x": Input((0, 4))}, "train.reduce_prod %x axes [0] : ({x}) -> {y}", (4,))
     x, distinct = {"x": Input((2, 3, 4))}, {"x": Input((2, 3, 4), "distinct")}
-    for op, operands in (("sum", x), ("mean", x), ("max", distinct), ("min", distinct)):
+    for op, operands in (("sum", x), ("mean", x), ("max", distinct), ("min", distinct), ("prod", x), ("log_sum_exp", x)):
         yield Case(f"reduce_{op}", operands, f"train.reduce_{op} %x axes [1] : ({{x}}) -> {{y}}", (2, 4))
         yield Case(f"reduce_{op}_keep", operands, f"train.reduce_{op} %x axes [0, 2] {{keepdims}} : ({{x}}) -> {{y}}", (1, 3, 1))
         yield Case(f"reduce_{op}_all", operands, f"train.reduce_{op} %x axes [0, 1, 2] : ({{x}}) -> {{y}}", ())

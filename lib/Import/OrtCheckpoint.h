@@ -1,0 +1,37 @@
+//===- OrtCheckpoint.h - onnxruntime's training checkpoints ----*- C++ -*-===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The file `checkpoint` of onnxruntime's training artifacts: a FlatBuffer with
+// the parameters (onnxruntime/core/flatbuffers/schema, ort_training_checkpoint
+// .fbs and ort.fbs). Nothing in it is trusted: every offset and length is
+// compared with the bytes that are there before it is followed.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZERO_LIB_IMPORT_ORTCHECKPOINT_H
+#define ZERO_LIB_IMPORT_ORTCHECKPOINT_H
+
+#include "lib/Import/Model.h"
+
+namespace mlir::zero::onnx_import {
+
+struct OrtCheckpoint {
+  FileRef file;
+  /// Their bytes lie in the file.
+  std::vector<TensorData> trained, frozen;
+  /// It also has the state of an optimizer: training was under way.
+  bool hasOptimizerState = false;
+};
+
+/// Reads the checkpoint at `path`. On failure `error` has been called once: it
+/// starts a diagnostic that names the file.
+FailureOr<OrtCheckpoint> readOrtCheckpoint(StringRef path, ErrorFn error);
+
+} // namespace mlir::zero::onnx_import
+
+#endif // ZERO_LIB_IMPORT_ORTCHECKPOINT_H
