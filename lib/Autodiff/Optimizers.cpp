@@ -58,6 +58,8 @@ private:
   Operation *buildUpdate(TrainedParameter parameter, const GroupValues &group);
   template <typename OpTy>
   Operation *buildAdam(TrainedParameter parameter, const GroupValues &group);
+  Operation *buildAdamHat(TrainedParameter parameter, const GroupValues &group);
+  Operation *buildAdagrad(TrainedParameter parameter, const GroupValues &group);
 
   OpBuilder &builder;
   const UpdateInputs &inputs;
@@ -146,8 +148,37 @@ Operation *UpdateBuilder::buildAdam(TrainedParameter parameter,
       getClipValue());
 }
 
+Operation *UpdateBuilder::buildAdamHat(TrainedParameter parameter,
+                                       const GroupValues &group) {
+  Value expAvg = readState(parameter.param, "exp_avg");
+  Value expAvgSq = readState(parameter.param, "exp_avg_sq");
+  APFloat zero(0.0);
+  return AdamHatOp::create(
+      builder, parameter.param.getLoc(), parameter.value, parameter.grad,
+      expAvg, expAvgSq, getRate(group), inputs.step, APFloat(options.beta1),
+      APFloat(options.beta2), APFloat(options.epsilon), /*weight_decay=*/zero,
+      /*decoupled_decay=*/APFloat(getDecay(group, 0.0)), /*final_decay=*/zero,
+      options.noBiasCorrection, inputs.gradScale, inputs.skip, inputs.momentum,
+      getClipValue());
+}
+
+Operation *UpdateBuilder::buildAdagrad(TrainedParameter parameter,
+                                       const GroupValues &group) {
+  Value sum = readState(parameter.param, "sum");
+  return AdagradOp::create(
+      builder, parameter.param.getLoc(), parameter.value, parameter.grad, sum,
+      getRate(group), inputs.step, APFloat(options.epsilon),
+      /*lr_decay=*/APFloat(0.0), APFloat(getDecay(group, 0.0)),
+      inputs.gradScale, inputs.skip, /*current_momentum=*/Value(),
+      getClipValue());
+}
+
 Operation *UpdateBuilder::buildUpdate(TrainedParameter parameter,
                                       const GroupValues &group) {
+  if (options.optimizer == "adamw-hf")
+    return buildAdamHat(parameter, group);
+  if (options.optimizer == "adagrad")
+    return buildAdagrad(parameter, group);
   if (options.optimizer == "adam")
     return buildAdam<AdamOp>(parameter, group);
   if (options.optimizer == "adamw")

@@ -51,9 +51,12 @@ static LogicalResult verifyRanges(Location loc,
 static LogicalResult verifyOptimizer(Location loc,
                                      const TrainStepOptions &options) {
   StringRef name = options.optimizer;
-  if (name != "sgd" && name != "adam" && name != "adamw" && name != "none")
+  static constexpr StringLiteral names[] = {"sgd",      "adam",    "adamw",
+                                            "adamw-hf", "adagrad", "none"};
+  if (!llvm::is_contained(names, name))
     return emitError(loc) << "unknown optimizer " << name
-                          << ", expected sgd, adam, adamw or none";
+                          << ", expected sgd, adam, adamw, adamw-hf, adagrad "
+                             "or none";
   auto inUnit = [](double beta) { return beta >= 0.0 && beta < 1.0; };
   if (!inUnit(options.beta1) || !inUnit(options.beta2))
     return emitError(loc) << "betas " << options.beta1 << " and "

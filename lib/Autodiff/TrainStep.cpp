@@ -47,7 +47,13 @@ private:
   void readStepNumber();
   void readLossScale();
   Value buildSeed();
+  LogicalResult addLoss();
   LogicalResult differentiate();
+  bool hasGradients();
+  LogicalResult takeLoss();
+  LogicalResult takeSeed();
+  zero::ParamOp findTarget(unsigned index, StringAttr name);
+  LogicalResult takeGradients();
   void castGradients();
   void buildGradientFactor(Value sumSquares);
   void buildClippedNorm(Value norm);
@@ -198,6 +204,103 @@ LogicalResult StepBuilder::differentiate() {
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// Gradients that @forward computes itself
+//===----------------------------------------------------------------------===//
+
+bool StepBuilder::hasGradients() {
+  for (unsigned i = 0, e = function->getNumResults(); i < e; ++i)
+    if (function.getResultAttr(i, kGradientAttr))
+      return true;
+  return false;
+}
+
+LogicalResult StepBuilder::takeLoss() {
+  if (options.precision != FloatKind::F32)
+    return function.emitError(
+        "@forward has gradients of its own, in its own types; a precision "
+        "other than f32 needs gradients that are made here");
+  Operation *end = function.getBody().front().getTerminator();
+  for (unsigned i = 0, e = function.getNumResults(); i < e; ++i)
+    if (function.getResultAttr(i, kLossAttr))
+      loss = end->getOperand(i);
+  auto type = loss ? cast<RankedTensorType>(loss.getType()) : nullptr;
+  if (!type || type.getNumElements() != 1 ||
+      !isa<FloatType>(type.getElementType()))
+    return function.emitError(
+        "@forward has gradients of its own but no result marked train.loss "
+        "that is one float number");
+  if (type.getRank())
+    loss = ReshapeOp::create(builder, loc, scalarType(type.getElementType()),
+                             loss, builder.getDenseI64ArrayAttr({}));
+  return success();
+}
+
+/// The seed, an argument, becomes what an own backward pass would begin with.
+LogicalResult StepBuilder::takeSeed() {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&function.getBody().front());
+  Value seed = buildSeed();
+  llvm::BitVector replaced(function.getNumArguments());
+  for (BlockArgument argument : function.getArguments()) {
+    if (!function.getArgAttr(argument.getArgNumber(), kSeedAttr))
+      continue;
+    auto type = cast<RankedTensorType>(argument.getType());
+    Value value =
+        seed ? seed
+             : createScalar(builder, loc, type.getElementType(), /*value=*/1.0);
+    if (type.getRank())
+      value = ReshapeOp::create(builder, loc, type, value,
+                                builder.getDenseI64ArrayAttr(type.getShape()));
+    argument.replaceAllUsesWith(value);
+    replaced.set(argument.getArgNumber());
+  }
+  if (seed && replaced.none())
+    return function.emitError(
+        "@forward has gradients of its own but no argument marked "
+        "train.loss_seed, which micro-batches and a loss scale need");
+  return function.eraseArguments(replaced);
+}
+
+/// The parameter that result `index` is the gradient of; null with an error
+/// where there is none of its type.
+zero::ParamOp StepBuilder::findTarget(unsigned index, StringAttr name) {
+  auto param = module.lookupSymbol<zero::ParamOp>(name);
+  Operation *end = function.getBody().front().getTerminator();
+  if (param && param.getLogicalType() == end->getOperand(index).getType())
+    return param;
+  function.emitError() << "result " << index << " is marked as the gradient of "
+                       << "@" << name.getValue()
+                       << ", which is no parameter of its type";
+  return {};
+}
+
+LogicalResult StepBuilder::takeGradients() {
+  if (failed(takeSeed()))
+    return failure();
+  Operation *end = function.getBody().front().getTerminator();
+  llvm::DenseMap<Operation *, Value> reads;
+  for (const ReadParameter &parameter :
+       collectTrainedParameters(module, function))
+    if (!parameter.reads.empty())
+      reads[parameter.param] = parameter.reads.front();
+  for (unsigned i = 0, e = function.getNumResults(); i < e; ++i) {
+    auto name = function.getResultAttrOfType<StringAttr>(i, kGradientAttr);
+    if (!name)
+      continue;
+    zero::ParamOp param = findTarget(i, name);
+    if (!param)
+      return failure();
+    if (Value read = reads.lookup(param))
+      trained.push_back({param, read, end->getOperand(i)});
+  }
+  if (trained.empty())
+    return function.emitError(
+        "@forward has gradients of its own, but of no parameter that is "
+        "trained and used");
+  return success();
+}
+
 /// Gives the gradients the type that they are reduced in.
 void StepBuilder::castGradients() {
   Type type = getFloatType(builder.getContext(),
@@ -328,13 +431,19 @@ void StepBuilder::finish() {
   module->setAttr("zero.optimizer", builder.getStringAttr(options.optimizer));
 }
 
-LogicalResult StepBuilder::build() {
+LogicalResult StepBuilder::addLoss() {
   FailureOr<Value> built = buildLoss(function, options);
-  if (failed(built) || failed(buildHyperparameters()))
+  if (succeeded(built))
+    loss = *built;
+  return success(succeeded(built));
+}
+
+LogicalResult StepBuilder::build() {
+  bool given = hasGradients();
+  if (failed(given ? takeLoss() : addLoss()) || failed(buildHyperparameters()))
     return failure();
-  loss = *built;
   addResult("loss", "mean", loss);
-  if (failed(differentiate()))
+  if (failed(given ? takeGradients() : differentiate()))
     return failure();
   castGradients();
   SmallVector<Value> grads;

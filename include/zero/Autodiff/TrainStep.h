@@ -24,6 +24,13 @@
 
 namespace mlir::train {
 
+/// Attributes of a @forward that computes gradients itself: of the result that
+/// is the loss; of the results that are gradients, the parameter's name; of the
+/// argument that is the gradient by the loss.
+constexpr StringLiteral kLossAttr = "train.loss";
+constexpr StringLiteral kGradientAttr = "train.gradient";
+constexpr StringLiteral kSeedAttr = "train.loss_seed";
+
 /// A learning-rate schedule: its kind and numbers as `#train.schedule` has
 /// them.
 struct LearningRateSchedule {
@@ -67,7 +74,8 @@ struct TrainStepOptions {
   /// `cross-entropy`, `causal-lm`, `mse` or `bce`, each maybe with `:OUTPUT` to
   /// choose one of several outputs; or `output:NAME`, an output that is a loss.
   std::string loss = "cross-entropy";
-  /// `sgd`, `adam`, `adamw`, or `none` for gradients as outputs.
+  /// `sgd`, `adam`, `adamw`, `adamw-hf` (Hugging Face's form), `adagrad`, or
+  /// `none` for gradients as outputs.
   std::string optimizer = "adamw";
   double momentum = 0.0;
   double dampening = 0.0;
