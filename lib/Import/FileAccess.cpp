@@ -15,6 +15,7 @@
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
 
 #include <cerrno>
@@ -54,6 +55,10 @@ struct Descriptor {
 // O_NONBLOCK: opening a FIFO must not wait for a writer.
 static constexpr int readFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 
+// Some exporters write a file for each tensor; a process has about a thousand
+// descriptors.
+static constexpr size_t maxOpenFiles = 256;
+
 static llvm::Error fail(const llvm::Twine &message) {
   return llvm::createStringError(message);
 }
@@ -61,10 +66,24 @@ static llvm::Error fail(const llvm::Twine &message) {
 MappedFile::~MappedFile() {
   if (size)
     munmap(const_cast<char *>(data), size);
+  Descriptor closing(fd);
 }
 
-/// Maps an opened file after checking that it is a regular one.
-static llvm::Expected<FileRef> mapDescriptor(int fd, bool single) {
+void MappedFile::release(ArrayRef<char> part) const {
+  size_t page = sysconf(_SC_PAGESIZE);
+  size_t begin = llvm::alignTo(part.data() - data, page);
+  size_t end = part.end() == data + size
+                   ? llvm::alignTo(size, page)
+                   : llvm::alignDown(part.end() - data, page);
+  if (begin < end)
+    madvise(const_cast<char *>(data) + begin, end - begin, MADV_DONTNEED);
+}
+
+/// Maps an opened file after checking that it is a regular one; keeps it open
+/// if `keep`.
+static llvm::Expected<FileRef> mapDescriptor(Descriptor file, bool single,
+                                             bool keep) {
+  int fd = file.fd;
   struct stat info;
   if (fstat(fd, &info))
     return fail(strerror(errno));
@@ -74,18 +93,19 @@ static llvm::Expected<FileRef> mapDescriptor(int fd, bool single) {
     return fail("has more than one hard link");
   size_t size = info.st_size;
   if (!size)
-    return std::make_shared<MappedFile>("", 0);
+    return std::make_shared<MappedFile>("", 0, -1);
   void *data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
   if (data == MAP_FAILED)
     return fail(llvm::Twine("cannot be mapped: ") + strerror(errno));
-  return std::make_shared<MappedFile>(static_cast<const char *>(data), size);
+  return std::make_shared<MappedFile>(static_cast<const char *>(data), size,
+                                      keep ? std::exchange(file.fd, -1) : -1);
 }
 
 llvm::Expected<FileRef> zero::onnx_import::mapFile(StringRef path) {
   Descriptor file(open(path.str().c_str(), readFlags));
   if (file.fd < 0)
     return fail(llvm::Twine("cannot be opened: ") + strerror(errno));
-  return mapDescriptor(file.fd, /*single=*/false);
+  return mapDescriptor(std::move(file), /*single=*/false, /*keep=*/true);
 }
 
 int zero::onnx_import::walkBeneath(int dir, StringRef name) {
@@ -137,17 +157,20 @@ ExternalFiles::ExternalFiles(StringRef modelPath)
     folder = ".";
 }
 
+ExternalFiles::~ExternalFiles() { Descriptor closing(dir); }
+
 llvm::Expected<FileRef> ExternalFiles::get(StringRef name) {
   if (llvm::Error error = checkName(name))
     return std::move(error);
   FileRef &entry = files[name];
   if (entry)
     return entry;
-  Descriptor dir(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (dir.fd < 0)
+  if (dir < 0)
+    dir = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (dir < 0)
     return fail(llvm::Twine("cannot be looked up in ") + folder + ": " +
                 strerror(errno));
-  Descriptor file = openBeneath(dir.fd, name);
+  Descriptor file = openBeneath(dir, name);
   if (file.fd < 0) {
     if (errno == ELOOP || errno == EXDEV)
       return fail("is reached through a symbolic link or leaves the model's "
@@ -155,7 +178,8 @@ llvm::Expected<FileRef> ExternalFiles::get(StringRef name) {
     return fail(errno == ENOENT ? llvm::Twine("does not exist")
                                 : llvm::Twine(strerror(errno)));
   }
-  llvm::Expected<FileRef> mapped = mapDescriptor(file.fd, /*single=*/true);
+  llvm::Expected<FileRef> mapped = mapDescriptor(
+      std::move(file), /*single=*/true, files.size() <= maxOpenFiles);
   if (mapped)
     entry = *mapped;
   return mapped;

@@ -28,16 +28,24 @@ namespace mlir::zero::onnx_import {
 /// A whole file mapped for reading.
 class MappedFile {
 public:
-  MappedFile(const char *data, size_t size) : data(data), size(size) {}
+  /// Owns the mapping and `fd`, which may be -1.
+  MappedFile(const char *data, size_t size, int fd)
+      : data(data), size(size), fd(fd) {}
   ~MappedFile();
   MappedFile(const MappedFile &) = delete;
   MappedFile &operator=(const MappedFile &) = delete;
 
   ArrayRef<char> bytes() const { return ArrayRef<char>(data, size); }
+  /// The opened file, or -1: not every large model's files can stay open.
+  int descriptor() const { return fd; }
+  /// Takes the pages that lie in `part` out of the resident set; they come
+  /// back when they are read.
+  void release(ArrayRef<char> part) const;
 
 private:
   const char *data;
   size_t size;
+  int fd;
 };
 
 using FileRef = std::shared_ptr<MappedFile>;
@@ -59,8 +67,14 @@ public:
   /// through a symbolic link, have a second hard link or are not regular.
   llvm::Expected<FileRef> get(StringRef name);
 
+  ~ExternalFiles();
+  ExternalFiles(const ExternalFiles &) = delete;
+  ExternalFiles &operator=(const ExternalFiles &) = delete;
+
 private:
   std::string folder;
+  /// The folder, opened when it is first needed.
+  int dir = -1;
   llvm::StringMap<FileRef> files;
 };
 

@@ -82,11 +82,12 @@ static void fillReport(const Parameters &parameters,
 
 static LogicalResult writeWeights(const Parameters &parameters, ModuleOp module,
                                   StringRef path, Location loc) {
+  SymbolTable symbols(module);
   std::vector<NamedTensor> tensors;
   for (const std::unique_ptr<Param> &param : parameters.all())
-    if (module.lookupSymbol(param->name))
+    if (symbols.lookup(param->name))
       tensors.push_back({param->name, param->data->type, param->data->shape,
-                         param->data->bytes});
+                         param->data->bytes, param->data->file});
   if (llvm::Error error = writeSafeTensors(path, std::move(tensors)))
     return emitError(loc) << "weights file '" << path
                           << "': " << llvm::toString(std::move(error));

@@ -19,10 +19,7 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
-#include <climits>
 #include <cstring>
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/stubs/logging.h>
 
 using namespace mlir;
 using namespace mlir::zero::onnx_import;
@@ -94,6 +91,28 @@ static void readTypedField(const onnx::TensorProto &proto, DType type,
   }
 }
 
+/// Whether there is more than one place for the elements.
+static bool isStoredTwice(const onnx::TensorProto &proto,
+                          const StoredData &stored) {
+  bool external = proto.data_location() == onnx::TensorProto::EXTERNAL;
+  int places = external + (stored.field != 0) + proto.has_raw_data();
+  for (int count :
+       {proto.float_data_size(), proto.double_data_size(),
+        proto.int32_data_size(), proto.int64_data_size(),
+        proto.uint64_data_size(), proto.string_data_size()})
+    places += count != 0;
+  return places > 1;
+}
+
+/// Whether `field` holds elements of `type`.
+static bool fieldFits(int field, DType type) {
+  if (field == onnx::TensorProto::kFloatDataFieldNumber)
+    return type == DType::F32;
+  if (field == onnx::TensorProto::kDoubleDataFieldNumber)
+    return type == DType::F64;
+  return true;
+}
+
 static bool parseUnsigned(StringRef text, uint64_t &value) {
   return !text.empty() && !text.getAsInteger(10, value);
 }
@@ -103,10 +122,17 @@ static LogicalResult readExternal(const onnx::TensorProto &proto,
                                   uint64_t byteCount, ExternalFiles &files,
                                   TensorData &tensor, ErrorFn error) {
   llvm::StringMap<std::string> entries;
-  for (const auto &entry : proto.external_data())
+  for (const auto &entry : proto.external_data()) {
+    // One that is not known could say that the bytes are to be read otherwise.
+    if (!llvm::is_contained(
+            {"location", "offset", "length", "checksum", "basepath"},
+            entry.key()))
+      return error() << "has the unknown external data entry '"
+                     << printable(entry.key()) << "'";
     if (!entries.try_emplace(entry.key(), entry.value()).second)
       return error() << "has two external data entries '"
                      << printable(entry.key()) << "'";
+  }
   if (!entries.count("location"))
     return error() << "has external data without a location";
   uint64_t offset = 0, length = byteCount;
@@ -157,7 +183,8 @@ static LogicalResult readShape(const onnx::TensorProto &proto,
 
 FailureOr<TensorData>
 zero::onnx_import::readTensor(const onnx::TensorProto &proto,
-                              ExternalFiles &files, ErrorFn error) {
+                              ExternalFiles &files, ErrorFn error,
+                              const StoredData &stored) {
   TensorData tensor;
   tensor.name = proto.name();
   auto tensorError = [&] {
@@ -166,12 +193,17 @@ zero::onnx_import::readTensor(const onnx::TensorProto &proto,
   uint64_t byteCount = 0;
   if (failed(readShape(proto, tensor, byteCount, tensorError)))
     return failure();
+  if (isStoredTwice(proto, stored))
+    return tensorError() << "stores its elements in more than one place";
   if (proto.data_location() == onnx::TensorProto::EXTERNAL) {
     if (failed(readExternal(proto, byteCount, files, tensor, tensorError)))
       return failure();
     return tensor;
   }
-  if (proto.has_raw_data()) {
+  if (stored.field) {
+    if (fieldFits(stored.field, tensor.type))
+      tensor.bytes = stored.bytes;
+  } else if (proto.has_raw_data()) {
     tensor.bytes = ArrayRef(proto.raw_data().data(), proto.raw_data().size());
   } else {
     tensor.owned = std::make_shared<std::vector<char>>();
@@ -189,18 +221,15 @@ zero::onnx_import::readTensor(const onnx::TensorProto &proto,
 // Models
 //===----------------------------------------------------------------------===//
 
-static LogicalResult parseModel(Model &model, ErrorFn error) {
+static LogicalResult parseModel(Model &model, std::vector<StoredData> &stored,
+                                ErrorFn error) {
   ArrayRef<char> bytes = model.file->bytes();
   if (bytes.empty())
     return error() << "is empty, not an ONNX model";
-  if (bytes.size() > INT_MAX)
-    return error() << "is larger than 2 GiB, the limit of protobuf; store the "
-                      "weights as external data";
-  google::protobuf::LogSilencer quiet;
-  google::protobuf::io::CodedInputStream stream(
-      reinterpret_cast<const uint8_t *>(bytes.data()), int(bytes.size()));
-  if (!model.proto.ParseFromCodedStream(&stream) ||
-      !stream.ConsumedEntireMessage())
+  WireResult result = walkModel(bytes, model.proto, stored);
+  if (result == WireResult::TooLarge)
+    return error() << "has more than 2 GiB besides its weights";
+  if (result == WireResult::Malformed)
     return error() << "is not an ONNX model: it is truncated or in another "
                       "format";
   if (model.proto.ir_version() <= 0 || !model.proto.has_graph())
@@ -228,23 +257,38 @@ static LogicalResult checkVersions(Model &model, ErrorFn error) {
   return success();
 }
 
-static LogicalResult readInitializers(Model &model, ErrorFn error) {
+/// A name that becomes part of the IR and of the weights file.
+static LogicalResult checkName(StringRef kind, StringRef name, ErrorFn error) {
+  if (name.empty())
+    return error() << "has an " << kind << " without a name";
+  if (!llvm::json::isUTF8(name))
+    return error() << "has an " << kind << " whose name is not UTF-8: '"
+                   << printable(name) << "'";
+  if (name.contains('\0'))
+    return error() << "has an " << kind << " with a NUL character in its name '"
+                   << printable(name) << "'";
+  return success();
+}
+
+static LogicalResult readInitializers(Model &model,
+                                      ArrayRef<StoredData> stored,
+                                      ErrorFn error) {
   if (model.graph().sparse_initializer_size())
     return error() << "has sparse initializers, which are not supported";
   ExternalFiles files(model.path);
-  for (const auto &proto : model.graph().initializer()) {
-    if (proto.name().empty())
-      return error() << "has an initializer without a name";
-    if (!llvm::json::isUTF8(proto.name()))
-      return error() << "has an initializer whose name is not UTF-8: '"
-                     << printable(proto.name()) << "'";
+  for (auto [proto, data] :
+       llvm::zip_equal(model.graph().initializer(), stored)) {
+    if (failed(checkName("initializer", proto.name(), error)))
+      return failure();
     unsigned index = model.initializers.size();
     if (!model.initializerIndex.try_emplace(proto.name(), index).second)
       return error() << "has two initializers named '"
                      << printable(proto.name()) << "'";
-    FailureOr<TensorData> tensor = readTensor(proto, files, error);
+    FailureOr<TensorData> tensor = readTensor(proto, files, error, data);
     if (failed(tensor))
       return failure();
+    if (data.field && !tensor->file)
+      tensor->file = model.file;
     model.initializers.push_back(std::move(*tensor));
   }
   return success();
@@ -260,6 +304,8 @@ static LogicalResult checkNames(Model &model, MLIRContext *context,
     madeBy[tensor.name] = -1;
   llvm::StringSet<> inputs;
   for (const auto &input : graph.input()) {
+    if (failed(checkName("input", input.name(), error)))
+      return failure();
     if (!inputs.insert(input.name()).second)
       return error() << "has two inputs named '" << printable(input.name())
                      << "'";
@@ -288,6 +334,8 @@ static LogicalResult checkNames(Model &model, MLIRContext *context,
                << " makes: the graph has a cycle or is not sorted";
     }
   for (const auto &output : graph.output()) {
+    if (failed(checkName("output", output.name(), error)))
+      return failure();
     ++model.uses[output.name()];
     if (!madeBy.count(output.name()))
       return error() << "has the output '" << printable(output.name())
@@ -309,9 +357,10 @@ zero::onnx_import::loadModel(StringRef path, MLIRContext *context) {
     return failure();
   }
   model->file = *file;
-  if (failed(parseModel(*model, error)) ||
+  std::vector<StoredData> stored;
+  if (failed(parseModel(*model, stored, error)) ||
       failed(checkVersions(*model, error)) ||
-      failed(readInitializers(*model, error)) ||
+      failed(readInitializers(*model, stored, error)) ||
       failed(checkNames(*model, context, error)))
     return failure();
   return model;

@@ -16,15 +16,15 @@
 
 #include "lib/Import/FileAccess.h"
 #include "lib/Import/HostTensor.h"
-#include "lib/Import/OnnxProto.h"
+#include "lib/Import/WireWalk.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Location.h"
 
 namespace mlir::zero::onnx_import {
 
-/// A tensor of the file: its bytes lie in the message, in a mapped file or,
-/// for tensors stored in typed fields, in `owned`.
+/// A tensor of the file: its bytes lie in the message, in a mapped file
+/// (`file`) or, for tensors stored in typed fields, in `owned`.
 struct TensorData {
   std::string name;
   DType type = DType::F32;
@@ -41,6 +41,8 @@ struct TensorData {
 struct Model {
   std::string path;
   FileRef file;
+  /// Without the elements of the graph's initializers that are in `file`
+  /// (WireWalk.h): those are reached through `initializers`.
   onnx::ModelProto proto;
   /// The version of the default operator set.
   int64_t opset = 0;
@@ -59,9 +61,10 @@ struct Model {
 
 using ErrorFn = llvm::function_ref<InFlightDiagnostic()>;
 
-/// Checks `proto` and finds its bytes.
+/// Checks `proto` and finds its bytes, those of `stored` where it has some.
 FailureOr<TensorData> readTensor(const onnx::TensorProto &proto,
-                                 ExternalFiles &files, ErrorFn error);
+                                 ExternalFiles &files, ErrorFn error,
+                                 const StoredData &stored = {});
 
 /// Reads and checks the model at `path`.
 FailureOr<std::unique_ptr<Model>> loadModel(StringRef path,

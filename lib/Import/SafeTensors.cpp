@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Import/CopyFile.h"
 #include "lib/Import/SafeTensors.h"
 
 #include "llvm/Support/Endian.h"
@@ -47,8 +48,8 @@ static std::string makeHeader(ArrayRef<NamedTensor> tensors) {
   return header;
 }
 
-static llvm::Error writeAll(llvm::raw_fd_ostream &os,
-                            ArrayRef<NamedTensor> tensors) {
+static llvm::Error writeStream(llvm::raw_fd_ostream &os,
+                               ArrayRef<NamedTensor> tensors) {
   std::string header = makeHeader(tensors);
   char length[8];
   llvm::support::endian::write64le(length, header.size());
@@ -59,6 +60,23 @@ static llvm::Error writeAll(llvm::raw_fd_ostream &os,
   std::error_code code = os.error();
   os.clear_error();
   return llvm::errorCodeToError(code);
+}
+
+/// The same for a new, regular file.
+static llvm::Error writeFile(int fd, ArrayRef<NamedTensor> tensors) {
+  std::string header = makeHeader(tensors);
+  char length[8];
+  llvm::support::endian::write64le(length, header.size());
+  FileWriter writer(fd);
+  writer.write(length);
+  writer.write(ArrayRef<char>(header.data(), header.size()));
+  for (const NamedTensor &tensor : tensors) {
+    if (tensor.file)
+      writer.copy(*tensor.file, tensor.bytes);
+    else
+      writer.write(tensor.bytes);
+  }
+  return writer.finish();
 }
 
 llvm::Error
@@ -72,14 +90,13 @@ zero::onnx_import::writeSafeTensors(StringRef path,
   if (!fs::status(path, status) && !fs::is_regular_file(status)) {
     std::error_code code;
     llvm::raw_fd_ostream os(path, code);
-    return code ? llvm::errorCodeToError(code) : writeAll(os, tensors);
+    return code ? llvm::errorCodeToError(code) : writeStream(os, tensors);
   }
   llvm::Expected<fs::TempFile> temporary =
       fs::TempFile::create(path + ".tmp-%%%%%%");
   if (!temporary)
     return temporary.takeError();
-  llvm::raw_fd_ostream os(temporary->FD, /*shouldClose=*/false);
-  if (llvm::Error error = writeAll(os, tensors))
+  if (llvm::Error error = writeFile(temporary->FD, tensors))
     return llvm::joinErrors(std::move(error), temporary->discard());
   return temporary->keep(path);
 }

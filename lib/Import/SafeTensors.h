@@ -14,6 +14,7 @@
 #ifndef ZERO_LIB_IMPORT_SAFETENSORS_H
 #define ZERO_LIB_IMPORT_SAFETENSORS_H
 
+#include "lib/Import/FileAccess.h"
 #include "lib/Import/HostTensor.h"
 
 #include "llvm/Support/Error.h"
@@ -25,10 +26,14 @@ struct NamedTensor {
   DType type;
   ArrayRef<int64_t> shape;
   ArrayRef<char> bytes;
+  /// The file that `bytes` are a part of, or null.
+  FileRef file;
 };
 
 /// Writes `tensors` to `path`, through a temporary file beside it, so that
-/// the file is either the old or the whole new one.
+/// the file is either the old or the whole new one. What comes from files is
+/// copied by the kernel, and their holes become holes: the resident set does
+/// not grow with the weights.
 llvm::Error writeSafeTensors(StringRef path, std::vector<NamedTensor> tensors);
 
 } // namespace mlir::zero::onnx_import

@@ -58,12 +58,42 @@ void Parameters::restoreMerged() {
 // Broken ties
 //===----------------------------------------------------------------------===//
 
-/// Whether all elements are one value: then equality says nothing.
+/// What is read of a weight before another one equals it so far: reading all of
+/// a large model's would take as long as copying it.
+static constexpr int64_t maxSamples = 256;
+/// How many weights that look the same one is compared with: a tie is a pair.
+static constexpr size_t maxAlike = 64;
+
+/// Lets go of the pages that reading `data` brought in.
+static void release(const TensorData &data, ArrayRef<char> part) {
+  if (data.file)
+    data.file->release(part);
+}
+
+/// Whether all of a sample of elements are one value: then equality says
+/// nothing.
 static bool isUniform(const TensorData &data) {
-  size_t width = byteSize(data.type);
-  for (size_t at = width; at < data.bytes.size(); at += width)
-    if (memcmp(data.bytes.data(), data.bytes.data() + at, width))
+  size_t width = byteSize(data.type), count = data.size();
+  size_t step = std::max<size_t>(count / maxSamples, 1);
+  bool uniform = true;
+  for (size_t i = 0; uniform && i < count; i += step)
+    uniform = !memcmp(data.bytes.data(), data.bytes.data() + i * width, width);
+  release(data, data.bytes);
+  return uniform;
+}
+
+static bool areEqual(const TensorData &a, const TensorData &b) {
+  if (a.shape != b.shape)
+    return false;
+  constexpr size_t piece = size_t(4) << 20;
+  for (size_t at = 0; at < a.bytes.size(); at += piece) {
+    size_t size = std::min(piece, a.bytes.size() - at);
+    bool equal = a.bytes.slice(at, size) == b.bytes.slice(at, size);
+    release(a, a.bytes.slice(at, size));
+    release(b, b.bytes.slice(at, size));
+    if (!equal)
       return false;
+  }
   return true;
 }
 
@@ -71,12 +101,19 @@ static bool isTransposeOf(const TensorData &a, const TensorData &b) {
   int64_t rows = a.shape[0], cols = a.shape[1], width = byteSize(a.type);
   if (b.shape[0] != cols || b.shape[1] != rows)
     return false;
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t c = 0; c < cols; ++c)
-      if (memcmp(&a.bytes[(r * cols + c) * width],
-                 &b.bytes[(c * rows + r) * width], width))
-        return false;
-  return true;
+  // In tiles: else each element of `b` would come from another page.
+  constexpr int64_t tile = 64;
+  bool equal = true;
+  for (int64_t r0 = 0; equal && r0 < rows; r0 += tile) {
+    for (int64_t c0 = 0; equal && c0 < cols; c0 += tile)
+      for (int64_t r = r0; equal && r < std::min(r0 + tile, rows); ++r)
+        for (int64_t c = c0; equal && c < std::min(c0 + tile, cols); ++c)
+          equal = !memcmp(&a.bytes[(r * cols + c) * width],
+                          &b.bytes[(c * rows + r) * width], width);
+    release(b, b.bytes);
+  }
+  release(a, a.bytes);
+  return equal;
 }
 
 /// Whether two PyTorch names differ only in numbers: copies of one layer, such
@@ -94,15 +131,18 @@ static bool areClones(StringRef a, StringRef b) {
   return true;
 }
 
-/// A hash of what a matrix and its transpose share, the diagonal: cheap, and
-/// few pairs remain to be compared byte by byte.
+/// A hash of what a matrix and its transpose share, the diagonal, of which a
+/// sample is cheap: few pairs remain to be compared byte by byte.
 static size_t hashDiagonal(const TensorData &data) {
   size_t width = byteSize(data.type), cols = data.shape[1];
+  int64_t length = std::min(data.shape[0], data.shape[1]);
   size_t hash = data.bytes.size();
-  for (int64_t i = 0; i < std::min(data.shape[0], data.shape[1]); ++i) {
+  for (int64_t i = 0; i < length;
+       i += std::max<int64_t>(length / maxSamples, 1)) {
     const char *at = data.bytes.data() + i * (cols + 1) * width;
     hash = llvm::hash_combine(hash, StringRef(at, width));
   }
+  release(data, data.bytes);
   return hash;
 }
 
@@ -130,11 +170,10 @@ void Parameters::restoreTies() {
     });
     for (size_t i = 1; i < group.size(); ++i) {
       Param *copy = group[i];
-      for (Param *kept : ArrayRef(group).take_front(i)) {
+      for (Param *kept : ArrayRef(group).take_front(std::min(i, maxAlike))) {
         if (kept->copyOf || !isBrokenTie(*kept, *copy))
           continue;
-        bool equal = kept->data->shape == copy->data->shape &&
-                     kept->data->bytes == copy->data->bytes;
+        bool equal = areEqual(*kept->data, *copy->data);
         if (!equal && !isTransposeOf(*kept->data, *copy->data))
           continue;
         copy->copyOf = kept;

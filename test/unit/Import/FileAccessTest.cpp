@@ -16,11 +16,13 @@
 
 #include "gtest/gtest.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 #include <unistd.h>
 
 using namespace mlir::zero::onnx_import;
@@ -100,6 +102,40 @@ TEST_F(FileAccess, EachFileIsMappedOnce) {
   llvm::Expected<FileRef> second = files.get("w.bin");
   ASSERT_TRUE(bool(second));
   EXPECT_EQ(*first, *second);
+}
+
+/// GHSA-q56x-g2fj-4rj6: a file that is exchanged between check and use. What is
+/// mapped is what was checked, at whatever moment a link takes its place.
+TEST_F(FileAccess, AnExchangedFileIsNotFollowed) {
+  fs::path name = folder / "model/swap.bin", next = folder / "model/next";
+  std::ofstream(folder / "outside.bin") << "OUTSIDE!";
+  std::atomic<bool> stop = false;
+  std::thread other([&] {
+    for (unsigned i = 0; !stop; ++i) {
+      if (i % 2)
+        fs::create_symlink("../outside.bin", next);
+      else
+        std::ofstream(next) << "12345678";
+      fs::rename(next, name);
+    }
+  });
+  unsigned opened = 0, refused = 0;
+  for (unsigned i = 0; i < 20000 && !(opened > 200 && refused > 200); ++i) {
+    ExternalFiles files((folder / "model/m.onnx").string());
+    llvm::Expected<FileRef> file = files.get("swap.bin");
+    if (!file) {
+      llvm::consumeError(file.takeError());
+      ++refused;
+      continue;
+    }
+    llvm::ArrayRef<char> bytes = (*file)->bytes();
+    EXPECT_NE(llvm::StringRef(bytes.data(), bytes.size()), "OUTSIDE!");
+    ++opened;
+  }
+  stop = true;
+  other.join();
+  EXPECT_GT(opened, 0u);
+  EXPECT_GT(refused, 0u);
 }
 
 } // namespace
