@@ -15,6 +15,10 @@ if(ZERO_SANITIZER)
     -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(zero_flags INTERFACE -fsanitize=${ZERO_SANITIZER})
 endif()
+if(ZERO_FUZZER)
+  # What the compiler of the target itself adds finds new paths in all code.
+  target_compile_options(zero_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 set(ZERO_INCLUDE_DIRS "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include"
   "${PROJECT_BINARY_DIR}" "${PROJECT_BINARY_DIR}/include")
