@@ -24,6 +24,8 @@ using namespace mlir::zero::onnx_import;
 // compute uses becomes an arith.constant of at most maxConstantBytes.
 static constexpr int64_t maxInlineElements = 1024;
 static constexpr int64_t maxConstantBytes = int64_t(64) << 20;
+// The most outputs a function gets where some of the model's are sequences.
+static constexpr size_t maxSequenceOutputs = size_t(1) << 16;
 
 GraphImporter::GraphImporter(const Model &model, Parameters &parameters,
                              const ImportOptions &options, ModuleOp module)
@@ -82,12 +84,18 @@ LogicalResult GraphImporter::declareParameters() {
   return success();
 }
 
+/// The type of what is given for an input: of an optional, its element.
+static const onnx::TypeProto &givenType(const onnx::ValueInfoProto &input) {
+  const onnx::TypeProto &type = input.type();
+  return type.has_optional_type() ? type.optional_type().elem_type() : type;
+}
+
 LogicalResult GraphImporter::inputShape(const onnx::ValueInfoProto &input,
                                         SmallVectorImpl<int64_t> &shape) {
   auto error = [&] {
     return emitError(fileLoc) << "input '" << printable(input.name()) << "' ";
   };
-  const onnx::TypeProto &type = input.type();
+  const onnx::TypeProto &type = givenType(input);
   if (!type.has_tensor_type() || !type.tensor_type().has_shape())
     return error() << "is not a tensor with a shape";
   for (const auto &dim : type.tensor_type().shape().dim()) {
@@ -128,7 +136,7 @@ LogicalResult GraphImporter::bindInputs(SmallVectorImpl<Type> &types,
     SmallVector<int64_t> shape;
     if (failed(inputShape(input, shape)))
       return failure();
-    int32_t number = input.type().tensor_type().elem_type();
+    int32_t number = givenType(input).tensor_type().elem_type();
     std::optional<DType> type = dtypeFromOnnx(number);
     if (!type)
       return emitError(fileLoc)
@@ -413,23 +421,42 @@ void GraphImporter::remarkOnNorms() {
                            "statistics once with the example input";
 }
 
+/// Appends what the output `name` gives to `values`: a tensor or, for a
+/// sequence, each of its tensors, named NAME.0, NAME.1, ...
+LogicalResult
+GraphImporter::appendOutput(StringRef name, Binding &binding,
+                            SmallVectorImpl<Value> &values,
+                            SmallVectorImpl<DictionaryAttr> &attributes) {
+  if (!binding.sequence) {
+    values.push_back(valueOf(binding, fileLoc));
+    attributes.push_back(builder.getDictionaryAttr(
+        builder.getNamedAttr(kOutputAttr, builder.getStringAttr(name))));
+    return success(bool(values.back()));
+  }
+  // Few nodes make long sequences, and an output may be named again.
+  if (values.size() + binding.sequence->size() > maxSequenceOutputs)
+    return emitError(fileLoc) << "has sequences of more than "
+                              << maxSequenceOutputs << " tensors as outputs";
+  for (auto [i, element] : llvm::enumerate(*binding.sequence))
+    if (failed(appendOutput((name + "." + Twine(i)).str(), element, values,
+                            attributes)))
+      return failure();
+  return success();
+}
+
 LogicalResult GraphImporter::finish() {
   SmallVector<Value> values;
-  SmallVector<Type> types;
-  for (const auto &output : model.graph().output()) {
-    Value value = valueOf(mainScope.bindings[output.name()], fileLoc);
-    if (!value)
+  SmallVector<DictionaryAttr> attributes;
+  for (const auto &output : model.graph().output())
+    if (failed(appendOutput(output.name(), mainScope.bindings[output.name()],
+                            values, attributes)))
       return failure();
-    values.push_back(value);
-    types.push_back(value.getType());
-  }
   remarkOnNorms();
   func::ReturnOp::create(builder, fileLoc, values);
-  function.setFunctionType(FunctionType::get(
-      context, function.getFunctionType().getInputs(), types));
-  for (auto [i, output] : llvm::enumerate(model.graph().output()))
-    function.setResultAttr(i, kOutputAttr,
-                           builder.getStringAttr(output.name()));
+  function.setFunctionType(
+      FunctionType::get(context, function.getFunctionType().getInputs(),
+                        TypeRange(ValueRange(values))));
+  function.setAllResultAttrs(attributes);
   // Constants and reads that only folded nodes or other operations' rewritten
   // operands needed.
   Block &body = function.getBody().front();
@@ -440,10 +467,11 @@ LogicalResult GraphImporter::finish() {
   llvm::StringSet<> read;
   for (auto op : body.getOps<zero::ReadOp>())
     read.insert(op.getSymbol());
+  SymbolTable symbols(module);
   for (const std::unique_ptr<Param> &param : parameters.all())
     if (param->role == Role::Constant && !read.contains(param->name))
-      if (Operation *symbol = module.lookupSymbol(param->name))
-        symbol->erase();
+      if (Operation *symbol = symbols.lookup(param->name))
+        symbols.erase(symbol);
   if (failed(placeSamples(function)))
     return failure();
   return verify(module);
@@ -466,10 +494,13 @@ LogicalResult GraphImporter::run() {
                                   builder.getFunctionType(types, {}));
   Block *entry = function.addEntryBlock();
   builder.setInsertionPointToStart(entry);
+  SmallVector<DictionaryAttr> attributes;
   for (auto [i, name] : llvm::enumerate(names)) {
-    function.setArgAttr(i, kInputAttr, builder.getStringAttr(name));
+    attributes.push_back(builder.getDictionaryAttr(
+        builder.getNamedAttr(kInputAttr, builder.getStringAttr(name))));
     mainScope.bindings[name] = Binding(Value(entry->getArgument(i)));
   }
+  function.setAllArgAttrs(attributes);
   for (int i = 0, e = model.graph().node_size(); i < e; ++i)
     if (failed(importNode(model.graph().node(i), nodeLoc(model, i, context))))
       return failure();

@@ -56,6 +56,9 @@ private:
   LogicalResult runHandler(NodeReader &node, ArrayRef<Binding *> inputs);
   LogicalResult bindOutputs(NodeReader &node, MutableArrayRef<Binding> results);
   void remarkOnNorms();
+  LogicalResult appendOutput(StringRef name, Binding &binding,
+                             SmallVectorImpl<Value> &values,
+                             SmallVectorImpl<DictionaryAttr> &attributes);
   LogicalResult finish();
 
   // Subgraphs and functions (Scope.cpp).

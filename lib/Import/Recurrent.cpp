@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Import/Activations.h"
+#include "lib/Import/RecurrentActivations.h"
 
 using namespace mlir;
 using namespace mlir::zero::onnx_import;

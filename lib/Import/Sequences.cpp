@@ -232,11 +232,18 @@ static LogicalResult importSplitToSequence(NodeContext &c) {
   return setFirst(c, Binding::list(std::move(pieces)));
 }
 
+/// Fails if input `i` is no tensor: sequences do not nest.
+static LogicalResult checkElement(NodeContext &c, unsigned i) {
+  if (c.has(i) && c.bindingShape(c.binding(i)))
+    return success();
+  return c.fail("its input " + Twine(i) + " is not a tensor");
+}
+
 static LogicalResult importSequenceConstruct(NodeContext &c) {
   std::vector<Binding> elements;
   for (unsigned i = 0; i < c.numInputs(); ++i) {
-    if (!c.has(i))
-      return c.fail("input " + Twine(i) + " is missing");
+    if (failed(checkElement(c, i)))
+      return failure();
     elements.push_back(c.binding(i));
   }
   return setFirst(c, Binding::list(std::move(elements)));
@@ -290,7 +297,7 @@ static LogicalResult importSequenceErase(NodeContext &c) {
 
 static LogicalResult importSequenceInsert(NodeContext &c) {
   const std::vector<Binding> *elements = sequence(c, 0);
-  if (!elements)
+  if (!elements || failed(checkElement(c, 1)))
     return failure();
   std::vector<Binding> longer = *elements;
   std::optional<int64_t> index = longer.size();

@@ -1,4 +1,4 @@
-//===- Activations.cpp - Activations of recurrent layers ------------------===//
+//===- RecurrentActivations.cpp - Activations of recurrent layers ---------===//
 //
 // Part of the zero-opt project, under the Apache License v2.0 with LLVM
 // Exceptions.
@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Import/Activations.h"
+#include "lib/Import/RecurrentActivations.h"
 
 using namespace mlir;
 using namespace mlir::zero::onnx_import;

@@ -1,4 +1,4 @@
-//===- Activations.h - Activations of recurrent layers ---------*- C++ -*-===//
+//===- RecurrentActivations.h - Of LSTM, GRU and RNN ------------*- C++ -*-===//
 //
 // Part of the zero-opt project, under the Apache License v2.0 with LLVM
 // Exceptions.
@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ZERO_LIB_IMPORT_ACTIVATIONS_H
-#define ZERO_LIB_IMPORT_ACTIVATIONS_H
+#ifndef ZERO_LIB_IMPORT_RECURRENTACTIVATIONS_H
+#define ZERO_LIB_IMPORT_RECURRENTACTIVATIONS_H
 
 #include "lib/Import/GraphImporter.h"
 
@@ -35,4 +35,4 @@ Value applyActivation(NodeContext &c, const Activation &activation, Value x);
 
 } // namespace mlir::zero::onnx_import
 
-#endif // ZERO_LIB_IMPORT_ACTIVATIONS_H
+#endif // ZERO_LIB_IMPORT_RECURRENTACTIVATIONS_H
