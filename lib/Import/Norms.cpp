@@ -255,7 +255,8 @@ void zero::onnx_import::addNormHandlers(HandlerTable &table) {
   table["BatchNormalization"] = {importBatchNorm, 5};
   table["GroupNormalization"] = {importGroupNorm, 3, 18};
   table["InstanceNormalization"] = {importInstanceNorm, 3};
-  table["LayerNormalization"] = {importLayerNorm, 2, 17};
+  // ONNX has it from 17 on, onnxruntime's training graphs before.
+  table["LayerNormalization"] = {importLayerNorm, 2};
   table["LogSoftmax"] = {importSoftmax<train::LogSoftmaxOp>, 1};
   table["LpNormalization"] = {importLpNorm, 1};
   table["MeanVarianceNormalization"] = {importMeanVariance, 1, 9};
