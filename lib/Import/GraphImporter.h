@@ -151,7 +151,10 @@ public:
   /// How often the value that is input `i` is used in the graph; of values
   /// from outside of a subgraph, which may run often, at least 2.
   unsigned usesOfInput(unsigned i) const;
-  bool isTraining() const { return importer.options.training; }
+  /// A model with a step of its own is trained as it says.
+  bool isTraining() const {
+    return importer.options.training && !importer.model.training;
+  }
   /// Counts a BatchNormalization that is imported in its training form though
   /// it was exported in the other.
   void noteTrainedNorm() { ++importer.trainedNorms; }
@@ -160,6 +163,10 @@ public:
   /// The number of the next node that draws random numbers.
   int64_t newRandomSite() { return importer.randomSites++; }
   bool isFromPyTorch() const { return importer.model.fromPyTorch(); }
+  /// What a name of the graph stands for, as a value; null after an error.
+  Value valueNamed(StringRef name);
+  /// What the backward pass of `loss` starts from; null stands for 1.
+  Value lossSeed(Value loss);
 
   void set(unsigned i, Binding binding) { results[i] = std::move(binding); }
   LogicalResult result(Value value);
@@ -267,6 +274,8 @@ void addContractionHandlers(HandlerTable &table);
 void addNormHandlers(HandlerTable &table);
 void addReductionHandlers(HandlerTable &table);
 void addSequenceHandlers(HandlerTable &table);
+void addTrainingHandlers(HandlerTable &table);
+void addTrainingOptimizerHandlers(HandlerTable &table);
 void addAttentionHandlers(HandlerTable &table);
 void addRandomHandlers(HandlerTable &table);
 void addControlFlowHandlers(HandlerTable &table);

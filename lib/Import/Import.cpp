@@ -14,6 +14,7 @@
 
 #include "lib/Import/GraphImporter.h"
 #include "lib/Import/SafeTensors.h"
+#include "lib/Import/TrainingForms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/Format.h"
@@ -35,6 +36,7 @@ const HandlerTable &onnx_import::handlers() {
     addControlFlowHandlers(entries);
     addRecurrentHandlers(entries);
     addRandomHandlers(entries);
+    addTrainingHandlers(entries);
     return entries;
   }();
   return table;
@@ -100,8 +102,9 @@ zero::importOnnx(StringRef path, MLIRContext &context,
   context.loadDialect<arith::ArithDialect, func::FuncDialect, ZeroDialect,
                       train::TrainDialect>();
   Location loc = FileLineColLoc::get(&context, path, 0, 0);
-  FailureOr<std::unique_ptr<Model>> model = loadModel(path, &context);
-  if (failed(model))
+  FailureOr<std::unique_ptr<Model>> model =
+      loadModel(path, &context, /*withTraining=*/options.found != nullptr);
+  if (failed(model) || failed(takeArtifacts(**model, options, &context)))
     return failure();
   warnOfUnknownDims(**model, options, loc);
   if (failed(checkValues(**model, options, loc)))
@@ -115,6 +118,9 @@ zero::importOnnx(StringRef path, MLIRContext &context,
   OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
   GraphImporter importer(**model, **parameters, options, *module);
   if (failed(importer.run()))
+    return failure();
+  if (options.found && (*model)->training &&
+      failed(finishTraining(*module, **model, *options.found)))
     return failure();
   if (!options.weightsPath.empty() &&
       failed(writeWeights(**parameters, *module, options.weightsPath, loc)))

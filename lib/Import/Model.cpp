@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Import/Model.h"
+#include "lib/Import/TrainingForms.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -344,8 +345,15 @@ static LogicalResult checkNames(Model &model, MLIRContext *context,
   return success();
 }
 
+static bool hasAlgorithm(const onnx::ModelProto &model) {
+  return llvm::any_of(model.training_info(), [](const auto &info) {
+    return info.algorithm().node_size() != 0;
+  });
+}
+
 FailureOr<std::unique_ptr<Model>>
-zero::onnx_import::loadModel(StringRef path, MLIRContext *context) {
+zero::onnx_import::loadModel(StringRef path, MLIRContext *context,
+                             bool withTraining) {
   auto error = [&] {
     return emitError(FileLineColLoc::get(context, path, 0, 0));
   };
@@ -358,8 +366,12 @@ zero::onnx_import::loadModel(StringRef path, MLIRContext *context) {
   }
   model->file = *file;
   std::vector<StoredData> stored;
-  if (failed(parseModel(*model, stored, error)) ||
-      failed(checkVersions(*model, error)) ||
+  if (failed(parseModel(*model, stored, error)))
+    return failure();
+  if (withTraining && hasAlgorithm(model->proto) &&
+      failed(joinAlgorithm(*model, stored, error)))
+    return failure();
+  if (failed(checkVersions(*model, error)) ||
       failed(readInitializers(*model, stored, error)) ||
       failed(checkNames(*model, context, error)))
     return failure();

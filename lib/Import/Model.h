@@ -37,6 +37,8 @@ struct TensorData {
   HostTensor decode() const { return HostTensor::decode(type, shape, bytes); }
 };
 
+struct TrainingForm;
+
 /// A model that has passed the checks.
 struct Model {
   std::string path;
@@ -51,6 +53,8 @@ struct Model {
   /// The graph's initializers, in the file's order, and their index by name.
   std::vector<TensorData> initializers;
   llvm::StringMap<unsigned> initializerIndex;
+  /// How the model says that it is trained; null: it does not, or is not asked.
+  std::shared_ptr<TrainingForm> training;
   /// How often each value is used, graph outputs included.
   llvm::StringMap<unsigned> uses;
 
@@ -66,9 +70,10 @@ FailureOr<TensorData> readTensor(const onnx::TensorProto &proto,
                                  ExternalFiles &files, ErrorFn error,
                                  const StoredData &stored = {});
 
-/// Reads and checks the model at `path`.
-FailureOr<std::unique_ptr<Model>> loadModel(StringRef path,
-                                            MLIRContext *context);
+/// Reads and checks the model at `path`, with `withTraining` as the step of its
+/// TrainingInfoProto, if it has one.
+FailureOr<std::unique_ptr<Model>>
+loadModel(StringRef path, MLIRContext *context, bool withTraining = false);
 
 /// The location of node number `index`: its name, in the file, at "line"
 /// index + 1, so that nodes without a name can be told apart too.

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Import/Parameters.h"
+#include "lib/Import/TrainingForms.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/GlobPattern.h"
@@ -149,7 +150,9 @@ void Parameters::classify(Param &param) {
     return set(Role::Constant, "not a float");
   std::string weight;
   for (const Use &use : usesOf(data.name)) {
-    if (use.node->op_type() == "BatchNormalization" && use.operand >= 3)
+    if ((use.node->op_type() == "BatchNormalization" ||
+         use.node->op_type() == "BatchNormInternal") &&
+        use.operand >= 3)
       return set(Role::Buffer, "running statistics of " + describe(*use.node));
     StringRef kind =
         weightOperand(use.node->op_type(), use.operand, data.shape.size());
@@ -171,6 +174,22 @@ void Parameters::classify(Param &param) {
   if (!weight.empty())
     return set(Role::Trained, weight);
   set(Role::Constant, "no PyTorch name and not used as a weight");
+}
+
+/// A model that says how it is trained says what is trained.
+void Parameters::takeRoles(const TrainingForm &form) {
+  for (auto &param : params) {
+    if (form.trained.contains(param->name) && param->role != Role::Buffer) {
+      param->role = Role::Trained;
+      param->why = "the model's own training step updates it";
+    } else if (form.states.contains(param->name)) {
+      param->role = Role::Buffer;
+      param->why = "state of the model's own training step";
+    } else if (param->role == Role::Trained) {
+      param->role = Role::Frozen;
+      param->why = "the model's own training step does not update it";
+    }
+  }
 }
 
 /// Whether one of `patterns` matches; it is removed from `unmatched`.
@@ -255,6 +274,13 @@ Parameters::decide(const Model &model, const ImportOptions &options,
     result->classify(*param);
     result->byName[data.name] = param.get();
     result->params.push_back(std::move(param));
+  }
+  // What a training graph has was a model once: it has been restored.
+  if (model.training) {
+    result->takeRoles(*model.training);
+    if (failed(result->applyOverrides()))
+      return failure();
+    return result;
   }
   result->restoreMerged();
   if (failed(result->applyOverrides()))

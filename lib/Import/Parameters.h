@@ -84,6 +84,7 @@ private:
   bool isAddedToProduct(const Use &use) const;
   void readSignature();
   void classify(Param &param);
+  void takeRoles(const TrainingForm &form);
   LogicalResult applyOverrides();
   void restoreMerged();
   void restoreTies();

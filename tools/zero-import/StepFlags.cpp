@@ -167,30 +167,45 @@ static void apply(const RunSettings &settings, RunOptions &run) {
   checkRunOptions(run);
 }
 
-TrainStepOptions zero_tools::readStepFlags(
-    const std::string &loss,
-    const std::function<void(const std::string &)> &note) {
-  std::vector<std::string> flags = givenFlags();
-  if (loss.empty()) {
-    if (!flags.empty())
-      throw std::runtime_error(
-          flags.front().substr(0, flags.front().find('=')) +
-          " needs --loss: it says how a step is made");
-    return {};
-  }
+/// The step of flags and config; `found` is null where a loss makes it.
+static TrainStepOptions
+readStep(const std::string &loss, const std::vector<std::string> &flags,
+         const mlir::zero::FoundTraining *found,
+         const std::function<void(const std::string &)> &note) {
   RunOptions run = parseFlags(loss, flags);
+  auto make = [&] {
+    return found ? trainStepOptions(run, *found) : trainStepOptions(run);
+  };
   if (run.config.empty()) {
     run.dampening = dampening;
-    return trainStepOptions(run);
+    return make();
   }
   RunSettings settings = readConfig(run, note);
   apply(settings, run);
-  TrainStepOptions step;
-  step.loss = loss;
+  TrainStepOptions step = make();
   mlir::zero::setStepOptions(settings, step);
-  step.groups = trainStepOptions(run).groups;
   // As an argument of the step a config's rate would be lost with the config.
   if (settings.learningRate && !step.schedule)
     step.schedule = {"constant", {{"lr", *settings.learningRate}}};
   return step;
+}
+
+std::string zero_tools::firstStepFlag() {
+  std::vector<std::string> flags = givenFlags();
+  return flags.empty() ? "" : flags.front().substr(0, flags.front().find('='));
+}
+
+TrainStepOptions zero_tools::readStepFlags(
+    const std::string &loss,
+    const std::function<void(const std::string &)> &note) {
+  if (loss.empty())
+    return {};
+  return readStep(loss, givenFlags(), nullptr, note);
+}
+
+TrainStepOptions zero_tools::readStepFlags(
+    const mlir::zero::FoundTraining &found,
+    const std::function<void(const std::string &)> &note) {
+  // The loss is the model's; the parser only asks that there is one.
+  return readStep("output:loss", givenFlags(), &found, note);
 }

@@ -15,6 +15,7 @@
 #define ZERO_TOOLS_ZERO_IMPORT_STEPFLAGS_H
 
 #include "zero/Autodiff/TrainStep.h"
+#include "zero/Import/Import.h"
 
 #include "llvm/Support/CommandLine.h"
 
@@ -32,6 +33,14 @@ extern llvm::cl::OptionCategory stepCategory;
 mlir::train::TrainStepOptions
 readStepFlags(const std::string &loss,
               const std::function<void(const std::string &)> &note);
+
+/// The same for a model that computes gradients itself.
+mlir::train::TrainStepOptions
+readStepFlags(const mlir::zero::FoundTraining &found,
+              const std::function<void(const std::string &)> &note);
+
+/// The first flag of a step that was given; empty: none was.
+std::string firstStepFlag();
 
 } // namespace zero_tools
 

@@ -13,6 +13,8 @@
 
 #include "StepFlags.h"
 
+#include "../zero-run/ExportWeights.h"
+
 #include "../zero-run/Flags.h"
 #include "../zero-run/InputValues.h"
 
@@ -84,6 +86,21 @@ static cl::opt<bool> raiseAttention(
              "types and sizes that cuDNN has"),
     cl::cat(category));
 
+static cl::opt<std::string> exportFile(
+    "export",
+    cl::desc("Write the model, as ONNX to -o, with these trained weights"),
+    cl::value_desc("WEIGHTS.safetensors"), cl::cat(category));
+static cl::opt<std::string> optimizerModel(
+    "optimizer-model",
+    cl::desc("The optimizer of a training model of onnxruntime; by default "
+             "optimizer_model.onnx beside it"),
+    cl::value_desc("O.onnx"), cl::cat(category));
+static cl::opt<std::string>
+    ortCheckpoint("ort-checkpoint",
+                  cl::desc("The weights of a training model of onnxruntime; by "
+                           "default the file checkpoint beside it"),
+                  cl::value_desc("FILE"), cl::cat(category));
+
 static bool failWith(const Twine &message) {
   llvm::errs() << "zero-import: error: " << message << "\n";
   return false;
@@ -110,11 +127,14 @@ static bool readInputValues(zero::ImportOptions &options) {
   return true;
 }
 
+static void printNote(const std::string &note) {
+  llvm::errs() << "zero-import: note: " << note << "\n";
+}
+
+/// The options of the step that --loss asks for.
 static bool readStepOptions(train::TrainStepOptions &options) {
   try {
-    options = zero_tools::readStepFlags(loss, [](const std::string &note) {
-      llvm::errs() << "zero-import: note: " << note << "\n";
-    });
+    options = zero_tools::readStepFlags(loss, printNote);
   } catch (const std::exception &error) {
     return failWith(error.what());
   }
@@ -124,6 +144,44 @@ static bool readStepOptions(train::TrainStepOptions &options) {
   options.labels = labels;
   if (raiseAttention)
     options.attention = train::AttentionLibrary::Gpu;
+  return true;
+}
+
+/// Makes a step of what was imported, with --loss or where the model computes
+/// gradients itself.
+static bool makeStep(ModuleOp module, const zero::FoundTraining &found,
+                     train::TrainStepOptions step) {
+  if (loss.empty() && !found.gradients) {
+    std::string flag = zero_tools::firstStepFlag();
+    return flag.empty() ||
+           failWith(flag + " needs --loss: it says how a step is made");
+  }
+  try {
+    if (found.gradients)
+      step = zero_tools::readStepFlags(found, printNote);
+  } catch (const std::exception &error) {
+    return failWith(error.what());
+  }
+  return succeeded(train::buildTrainStep(module, step));
+}
+
+/// --export: the model again, with other weights.
+static bool writeOnnx() {
+  if (!outputFile.getNumOccurrences() || outputFile == "-")
+    return failWith("--export needs -o, the ONNX file to write");
+  zero_tools::ExportRequest request;
+  request.model = inputFile;
+  request.weights = exportFile;
+  request.output = outputFile;
+  request.train = trainPatterns;
+  request.freeze = freezePatterns;
+  try {
+    zero_tools::exportWeights(request, [](const std::string &text) {
+      llvm::errs() << "zero-import: warning: " << text << "\n";
+    });
+  } catch (const std::exception &error) {
+    return failWith(error.what());
+  }
   return true;
 }
 
@@ -167,6 +225,8 @@ static bool writeModule(ModuleOp module) {
 }
 
 static bool run() {
+  if (exportFile.getNumOccurrences())
+    return writeOnnx();
   zero::ImportOptions options;
   train::TrainStepOptions step;
   std::vector<zero::ParamReport> report;
@@ -176,6 +236,11 @@ static bool run() {
   options.train = trainPatterns;
   options.freeze = freezePatterns;
   options.training = !loss.empty();
+  options.optimizerModel = optimizerModel;
+  options.checkpoint = ortCheckpoint;
+  zero::FoundTraining found;
+  if (loss.empty())
+    options.found = &found;
   bool listOnly = listParams && !outputFile.getNumOccurrences();
   if (listParams)
     options.report = &report;
@@ -196,7 +261,7 @@ static bool run() {
   // Weights without a module are of no use; those that were there stay.
   llvm::FileRemover weights(options.weightsPath,
                             /*deleteIt=*/!listOnly && !replaces);
-  if (!loss.empty() && failed(train::buildTrainStep(**module, step)))
+  if (!makeStep(**module, found, step))
     return false;
   if (listParams)
     zero::printParamReport(llvm::outs(), report);

@@ -12,6 +12,8 @@
 
 #include "LoadedModel.h"
 
+#include "Flags.h"
+
 #include "InputValues.h"
 #include "RunTarget.h"
 #include "StepSettings.h"
@@ -57,7 +59,7 @@ static void setLabels(const RunOptions &options, mlir::ModuleOp module,
 
 static mlir::OwningOpRef<mlir::ModuleOp>
 loadModule(const RunOptions &options, mlir::MLIRContext &context,
-           const std::string &weightsFolder) {
+           const std::string &weightsFolder, mlir::zero::FoundTraining &found) {
   if (options.kind == ModelKind::Mlir)
     return parseModule(options.model, context);
   mlir::zero::ImportOptions import;
@@ -68,10 +70,31 @@ loadModule(const RunOptions &options, mlir::MLIRContext &context,
   import.weightsName = weightsName;
   import.training = !options.forward;
   import.values = readValues(options.values);
+  if (options.loss.empty() && !options.forward)
+    import.found = &found;
   auto module = mlir::zero::importOnnx(options.model, context, import);
   if (failed(module))
     return nullptr;
   return std::move(*module);
+}
+
+/// Without a loss an ONNX model has to have a step of its own, which flags do
+/// not change.
+static void checkStep(const RunOptions &options,
+                      const mlir::zero::FoundTraining &found) {
+  if (options.kind != ModelKind::Onnx || !options.loss.empty() ||
+      options.forward)
+    return;
+  if (!found.step)
+    throw FlagError(options.model +
+                    ": an ONNX model needs --loss to be trained");
+  for (const char *flag :
+       {"--optimizer", "--momentum", "--betas", "--epsilon", "--weight-decay",
+        "--nesterov", "--clip", "--clip-value", "--precision", "--reduce-type",
+        "--loss-scale", "--lr-schedule", "--no-decay", "--group"})
+    if (options.given.count(flag))
+      throw FlagError(std::string(flag) + " needs --loss: " + options.model +
+                      " has a training step of its own otherwise");
 }
 
 /// The bytes of the plan for an .mlir or .onnx file. Says what was chosen to
@@ -85,7 +108,12 @@ static std::string compileModel(const RunOptions &options,
   CompileOptions compile = compileOptions(options);
   compile.target = targetOf(options.backend);
   std::string bytes;
-  auto module = loadModule(options, context, weightsFolder);
+  mlir::zero::FoundTraining found;
+  auto module = loadModule(options, context, weightsFolder, found);
+  if (module && found.gradients)
+    compile.trainStep = trainStepOptions(options, found);
+  else if (module)
+    checkStep(options, found);
   if (module && compile.trainStep)
     setLabels(options, *module, *compile.trainStep);
   if (!module ||
@@ -102,7 +130,8 @@ static void importWeights(const RunOptions &options, LoadedModel &model) {
   mlir::MLIRContext context;
   prepareContext(context);
   OneLineErrors errors(context, "zero-run", options.model);
-  if (!loadModule(options, context, model.initFolder))
+  mlir::zero::FoundTraining found;
+  if (!loadModule(options, context, model.initFolder, found))
     throw std::runtime_error(errors.error());
 }
 

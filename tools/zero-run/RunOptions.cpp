@@ -171,6 +171,8 @@ static void addSaveFlags(Flags &flags, RunOptions &options, RawOptions &raw) {
                "go on only when a checkpoint is on disk");
   flags.text("--save-hf", &options.saveHf, "DIR",
              "write the trained weights in Hugging Face's form");
+  flags.text("--save-onnx", &options.saveOnnx, "OUT.onnx",
+             "write the ONNX model with the trained weights");
   flags.text("--shard-size", &raw.shardSize, "SIZE",
              "largest file of --save-hf, like 5GB (default)");
 }
@@ -257,7 +259,6 @@ static void addConfigFlags(Flags &flags, RunOptions &options) {
   flags.toggle("--explain-config", &options.explainConfig,
                "print what becomes of each key of --config (without it: of "
                "every key), and end");
-  flags.unavailable("--save-onnx", /*hasValue=*/true);
 }
 
 static bool endsWith(const std::string &text, const std::string &end) {
@@ -484,7 +485,7 @@ static void checkForward(const RunOptions &options) {
     throw FlagError("--save-outputs is for --forward");
   static const char *const others[] = {
       "--loss",       "--optimizer", "--lr",           "--config",
-      "--checkpoint", "--resume",    "--save-weights", "--save-hf",
+      "--checkpoint", "--resume",    "--save-weights", "--save-hf", "--save-onnx",
       "--metrics",    "--trace",     "--report",       "--summary",
       "--accumulate", "--precision", "--steps"};
   for (const char *flag : others)
@@ -505,10 +506,10 @@ static void checkFlags(const RunOptions &options, const RawOptions &raw) {
       backend.compare(0, 5, "cuda:"))
     throw FlagError("--backend '" + backend +
                     "': expected host, cuda or cuda:sm_90");
-  if (options.kind == ModelKind::Onnx && options.loss.empty() &&
-      !options.explainConfig && !options.forward)
-    throw FlagError(options.model +
-                    ": an ONNX model needs --loss to be trained");
+  if (!options.saveOnnx.empty() && options.kind != ModelKind::Onnx)
+    throw FlagError("--save-onnx is for ONNX models: " + options.model +
+                    " does not have the graph; --save-weights and zero-import "
+                    "--export write one");
   if (options.kind == ModelKind::Mlir &&
       (!options.dims.empty() || !options.train.empty() ||
        !options.freeze.empty() || !options.values.empty()))
@@ -532,8 +533,9 @@ static void checkFlags(const RunOptions &options, const RawOptions &raw) {
     throw FlagError("--processes starts all processes here; --rank, "
                     "--world-size, --local-rank, --master-addr and "
                     "--master-port are for processes started otherwise");
+  // An ONNX model may have a backward pass of its own.
   if (options.loss.empty() && !options.compileFlags.empty() &&
-      !options.explainConfig && !options.forward)
+      !options.explainConfig && options.kind != ModelKind::Onnx)
     throw FlagError(options.compileFlags + " needs --loss: " + options.model +
                     " is taken as a training step otherwise");
 }

@@ -99,7 +99,7 @@ struct RunOptions {
   std::string saveOutputs;
 
   // What is run.
-  std::string data, weights, metrics, saveWeights, trace, report;
+  std::string data, weights, metrics, saveWeights, saveOnnx, trace, report;
   std::optional<int64_t> steps, batch, threads;
   /// "host", "cuda" or "cuda:sm_90"; empty: not said.
   std::string backend;

@@ -153,6 +153,7 @@ static void addRun(const RunOptions &options, SettingsText &text) {
   text.path("--resume", options.resume);
   text.path("--save-weights", options.saveWeights);
   text.path("--save-hf", options.saveHf);
+  text.path("--save-onnx", options.saveOnnx);
   text.add("--shard-size", options.shardBytes);
   // Process 0 writes them, out of what all send.
   text.path("--trace or --report", options.trace + options.report);

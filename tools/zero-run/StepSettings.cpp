@@ -84,6 +84,26 @@ TrainStepOptions zero_tools::trainStepOptions(const RunOptions &options) {
   return step;
 }
 
+TrainStepOptions
+zero_tools::trainStepOptions(const RunOptions &options,
+                             const mlir::zero::FoundTraining &found) {
+  TrainStepOptions step = trainStepOptions(options);
+  if (!found.optimizer || !options.optimizer.empty())
+    return step;
+  const mlir::zero::FoundOptimizer &optimizer = *found.optimizer;
+  step.optimizer = optimizer.name;
+  if (!options.betas) {
+    step.beta1 = optimizer.beta1;
+    step.beta2 = optimizer.beta2;
+  }
+  if (!options.epsilon)
+    step.epsilon = optimizer.epsilon;
+  if (!options.weightDecay)
+    step.weightDecay = optimizer.weightDecay;
+  step.noBiasCorrection = !optimizer.biasCorrection;
+  return step;
+}
+
 /// A number of bytes that a flag says; nothing where it was not given.
 static std::optional<int64_t> sizeOf(const char *flag,
                                      const std::string &text) {

@@ -16,10 +16,18 @@
 #include "../zero-compile/Compile.h"
 #include "RunOptions.h"
 
+#include "zero/Import/Import.h"
+
 namespace zero_tools {
 
 /// How the training step is made; its labels are the data's affair.
 mlir::train::TrainStepOptions trainStepOptions(const RunOptions &options);
+
+/// The same of a model that computes gradients itself, whose optimizer `found`
+/// is, if it says one: flags and config go before it.
+mlir::train::TrainStepOptions
+trainStepOptions(const RunOptions &options,
+                 const mlir::zero::FoundTraining &found);
 
 /// What --memory says; nothing without it. Throws std::runtime_error.
 std::optional<int64_t> budgetOf(const RunOptions &options);

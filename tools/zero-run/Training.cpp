@@ -141,7 +141,8 @@ void Training::openData() {
 /// A run of hours must not find out at its end that it cannot save.
 void Training::checkOutputPaths() const {
   for (const std::string &path :
-       {options.saveWeights, options.trace, options.report}) {
+       {options.saveWeights, options.saveOnnx, options.trace,
+        options.report}) {
     if (path.empty())
       continue;
     size_t slash = path.rfind('/');

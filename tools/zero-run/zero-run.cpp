@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ConfigFile.h"
+#include "ExportWeights.h"
 #include "Flags.h"
 #include "Forward.h"
 #include "LoadedModel.h"
@@ -21,6 +22,7 @@
 #include "SameSettings.h"
 #include "StepSettings.h"
 #include "Summary.h"
+#include "TemporaryFolder.h"
 #include "Terminal.h"
 #include "Training.h"
 
@@ -137,6 +139,7 @@ static std::vector<zrt::OutputPath> outputsOf(const RunOptions &options) {
       {"--report", options.report},
       {"--save-weights", options.saveWeights},
       {"--save-outputs", options.saveOutputs},
+      {"--save-onnx", options.saveOnnx},
       {"--checkpoint", options.checkpoint, /*folder=*/true},
       {"--log-dir", options.logDir, /*folder=*/true},
       {"--save-hf", options.saveHf, /*folder=*/true}};
@@ -178,12 +181,31 @@ static void checkAccumulation(const RunOptions &options,
         (planned == 1 ? " micro-batch" : " micro-batches"));
 }
 
+/// The model with the trained weights, by way of a file of them.
+static void saveOnnx(const RunOptions &options, RunGroup *group,
+                     Training &training) {
+  TemporaryFolder folder;
+  ExportRequest request;
+  request.model = options.model;
+  request.weights = folder.path() + "/trained.safetensors";
+  request.output = options.saveOnnx;
+  request.train = options.train;
+  request.freeze = options.freeze;
+  training.saveWeights(request.weights);
+  if (!group || group->rank() == 0)
+    exportWeights(request, [](const std::string &text) {
+      printMessage("warning", text);
+    });
+}
+
 /// Writes what is to be written of a run that is over.
 static void writeResults(const RunOptions &options, RunGroup *group,
                          Training &training, const LoadedModel &model) {
   writeTimelines(options, group, model.program, training, model.offloadChoice);
   if (!options.saveWeights.empty())
     training.saveWeights(options.saveWeights);
+  if (!options.saveOnnx.empty())
+    saveOnnx(options, group, training);
   if (!options.saveHf.empty())
     training.saveHuggingFace(
         options.saveHf,

@@ -21,6 +21,7 @@
 #include "mlir/IR/OwningOpRef.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,23 @@ struct InputValue {
   std::string bytes;
 };
 
+/// The optimizer of onnxruntime's training artifacts.
+struct FoundOptimizer {
+  /// "sgd", "adamw" or "adamw-hf", as train-step has them.
+  std::string name;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weightDecay = 0.0;
+  bool biasCorrection = true;
+};
+
+/// What a model says of its own training.
+struct FoundTraining {
+  /// @forward also computes gradients: train-step takes those.
+  bool gradients = false;
+  std::optional<FoundOptimizer> optimizer;
+  /// There is no @forward but @step, of a TrainingInfoProto.
+  bool step = false;
+};
+
 struct ImportOptions {
   /// Sizes of symbolic dimensions (`--dim NAME=N`).
   std::map<std::string, int64_t> dims;
@@ -64,6 +82,12 @@ struct ImportOptions {
   /// The module will become a training step: BatchNormalization exported in
   /// its evaluation form is imported in its training form, with a remark.
   bool training = false;
+  /// onnxruntime's optimizer_model.onnx and checkpoint; empty: beside the model,
+  /// under these names.
+  std::string optimizerModel, checkpoint;
+  /// When set, what the model says of its own training is imported, too, and
+  /// said here; else it is imported as a model to evaluate or to differentiate.
+  FoundTraining *found = nullptr;
   /// When set, receives one entry per initializer, in the file's order.
   std::vector<ParamReport> *report = nullptr;
 };
