@@ -68,8 +68,8 @@ def Train_TopKOp : Train_InferOp<"top_k", [Differentiable, ComputedCost]> {
   let description = [{
     The `k` largest elements along `axis`, largest first, and where along the
     axis they lie; with `smallest` the smallest, smallest first. Of equal
-    elements the one at the lower index comes first. A value that is not a
-    number is larger than any other, and for `smallest` smaller.
+    elements the one at the lower index comes first; what is not a number is
+    larger than any number.
 
     **Constraints**
     - `0 <= k <=` the size of the axis.
@@ -114,10 +114,10 @@ def Train_LinearRecurrenceOp : Train_Op<"linear_recurrence", [
   ]> {
   let summary = "State that decays and takes an input at each place of an axis";
   let description = [{
-    `h[i] = decay[i] * h[i - 1] + input[i]` along `axis`, with `h[-1] = 0`; from
-    the end to the start where `reverse`. Floats narrower than f32 are carried
-    in f32. A running product is a recurrence whose decay is the operand and
-    whose input is its first element, then zeros.
+    `h[i] = decay[i] * h[i - 1] + input[i]` along `axis`, and `h[0] = input[0]`;
+    from the end to the start where `reverse`. Floats narrower than f32 are
+    carried in f32. A running product is a recurrence whose decay is the operand
+    and whose input is its first element, then zeros.
 
     **Constraints**
     - `decay` and `input` have the same shape.

@@ -31,6 +31,7 @@ Evaluator zero::onnx_import::findEvaluator(StringRef op) {
     llvm::StringMap<Evaluator> entries;
     addMathEvaluators(entries);
     addShapeEvaluators(entries);
+    addIndexEvaluators(entries);
     return entries;
   }();
   return table.lookup(op);
@@ -249,36 +250,4 @@ FailureOr<SmallVector<int64_t>> zero::onnx_import::permutation(NodeReader &node,
   if (node.failed())
     return failure();
   return perm;
-}
-
-FailureOr<GatherNDRows>
-zero::onnx_import::gatherNDRows(NodeReader &node, ArrayRef<int64_t> dataShape,
-                                const HostTensor &indices) {
-  int64_t depth = indices.shape.empty() ? -1 : indices.shape.back();
-  if (node.intAttr("batch_dims", 0) != 0 || depth < 1 ||
-      depth > int64_t(dataShape.size())) {
-    node.error() << "supported are batch_dims 0 and indices of 1 to "
-                 << dataShape.size() << " coordinates";
-    return failure();
-  }
-  GatherNDRows result;
-  ArrayRef<int64_t> lead = dataShape.take_front(depth);
-  SmallVector<int64_t> strides = stridesOf(lead);
-  for (int64_t i = 0; i < indices.size(); i += depth) {
-    int64_t row = 0;
-    for (int64_t d = 0; d < depth; ++d) {
-      int64_t index = indices.ints[i + d];
-      if (index < -lead[d] || index >= lead[d]) {
-        node.error() << "index " << index << " is out of range for size "
-                     << lead[d];
-        return failure();
-      }
-      row += (index < 0 ? index + lead[d] : index) * strides[d];
-    }
-    result.rows.push_back(row);
-  }
-  result.rowShape.assign(indices.shape.begin(), indices.shape.end() - 1);
-  result.resultShape = result.rowShape;
-  llvm::append_range(result.resultShape, dataShape.drop_front(depth));
-  return result;
 }

@@ -67,6 +67,7 @@ FailureOr<HostTensor> evaluateConstant(NodeReader &node, ExternalFiles &files);
 
 void addMathEvaluators(llvm::StringMap<Evaluator> &table);
 void addShapeEvaluators(llvm::StringMap<Evaluator> &table);
+void addIndexEvaluators(llvm::StringMap<Evaluator> &table);
 
 //===----------------------------------------------------------------------===//
 // Rules shared with the operators that become IR
@@ -99,14 +100,6 @@ FailureOr<SmallVector<int64_t>> flattenedShape(NodeReader &node,
                                                ArrayRef<int64_t> shape);
 /// Transpose's permutation of a tensor of `rank`.
 FailureOr<SmallVector<int64_t>> permutation(NodeReader &node, int64_t rank);
-/// Row numbers GatherND reads, with data seen as [rows, rest...].
-struct GatherNDRows {
-  std::vector<int64_t> rows;
-  SmallVector<int64_t> rowShape, resultShape;
-};
-FailureOr<GatherNDRows> gatherNDRows(NodeReader &node,
-                                     ArrayRef<int64_t> dataShape,
-                                     const HostTensor &indices);
 
 } // namespace mlir::zero::onnx_import
 

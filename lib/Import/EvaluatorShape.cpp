@@ -204,21 +204,6 @@ static LogicalResult evalGather(Evaluation &e) {
   return e.result(data.take(shape, from));
 }
 
-static LogicalResult evalGatherND(Evaluation &e) {
-  if (!isIntegral(e.in(1)))
-    return e.fail("its indices are not integers");
-  FailureOr<GatherNDRows> rows = gatherNDRows(e.node, e.in(0).shape, e.in(1));
-  if (failed(rows) || !e.fits(rows->resultShape))
-    return failure();
-  int64_t depth = e.in(1).shape.back();
-  int64_t inner = *countElements(ArrayRef(e.in(0).shape).drop_front(depth));
-  std::vector<int64_t> from;
-  for (int64_t row : rows->rows)
-    for (int64_t k = 0; k < inner; ++k)
-      from.push_back(row * inner + k);
-  return e.result(e.in(0).take(rows->resultShape, from));
-}
-
 static LogicalResult evalTile(Evaluation &e) {
   const HostTensor &data = e.in(0), &repeats = e.in(1);
   if (!isIntegral(repeats) || repeats.size() != data.rank())
@@ -269,7 +254,6 @@ void zero::onnx_import::addShapeEvaluators(llvm::StringMap<Evaluator> &table) {
   table["Concat"] = {evalConcat, 1};
   table["Split"] = {evalSplit, 1};
   table["Gather"] = {evalGather, 2};
-  table["GatherND"] = {evalGatherND, 2};
   table["Tile"] = {evalTile, 2};
   table["Trilu"] = {evalTrilu, 1};
 }

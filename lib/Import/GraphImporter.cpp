@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Import/GraphImporter.h"
+#include "lib/Import/AttributeInputs.h"
 #include "lib/Import/Samples.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -398,6 +399,8 @@ LogicalResult GraphImporter::importNode(const onnx::NodeProto &proto,
     }
   if (const onnx::FunctionProto *function = functionOf(proto))
     return callFunction(node, *function, *inputs);
+  std::list<Binding> made;
+  addAttributeInputs(node, *inputs, made);
   bool done;
   if (failed(tryEvaluate(node, *inputs, done)))
     return failure();

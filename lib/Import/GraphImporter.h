@@ -270,6 +270,11 @@ const HandlerTable &handlers();
 // One function per family of operators.
 void addElementwiseHandlers(HandlerTable &table);
 void addShapeHandlers(HandlerTable &table);
+void addIndexHandlers(HandlerTable &table);
+void addSamplingHandlers(HandlerTable &table);
+void addResizeHandlers(HandlerTable &table);
+void addEinsumHandlers(HandlerTable &table);
+void addLayoutHandlers(HandlerTable &table);
 void addContractionHandlers(HandlerTable &table);
 void addNormHandlers(HandlerTable &table);
 void addReductionHandlers(HandlerTable &table);

@@ -28,6 +28,11 @@ const HandlerTable &onnx_import::handlers() {
     HandlerTable entries;
     addElementwiseHandlers(entries);
     addShapeHandlers(entries);
+    addIndexHandlers(entries);
+    addSamplingHandlers(entries);
+    addResizeHandlers(entries);
+    addEinsumHandlers(entries);
+    addLayoutHandlers(entries);
     addContractionHandlers(entries);
     addNormHandlers(entries);
     addReductionHandlers(entries);

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Import/GraphImporter.h"
+#include "lib/Import/IndexMath.h"
 
 using namespace mlir;
 using namespace mlir::zero::onnx_import;
@@ -79,7 +79,7 @@ static LogicalResult importTile(NodeContext &c) {
   SmallVector<int64_t> split, repeated, result;
   for (auto [dim, repeat] : llvm::zip(shape, *repeats)) {
     int64_t total;
-    if (repeat <= 0 || __builtin_mul_overflow(dim, repeat, &total))
+    if (repeat < 0 || __builtin_mul_overflow(dim, repeat, &total))
       return c.fail("has the bad repeat count " + Twine(repeat));
     split.append({1, dim});
     repeated.append({repeat, dim});
@@ -103,14 +103,35 @@ static LogicalResult importTranspose(NodeContext &c) {
   return failed(perm) ? failure() : c.result(c.transpose(value, *perm));
 }
 
-/// The elements [start, start + size) along `axis`.
-static Value slicePiece(NodeContext &c, Value value, int64_t axis,
-                        int64_t start, int64_t size) {
-  SmallVector<int64_t> starts(typeOf(value).getRank(), 0);
-  SmallVector<int64_t> limits(shapeOf(value)), strides(starts.size(), 1);
-  starts[axis] = start;
-  limits[axis] = start + size;
-  return c.emit<train::SliceOp>(value, {c.list("starts", starts),
+/// Axes that are walked backwards are gathered, the others sliced at once.
+static Value sliceValue(NodeContext &c, Value value,
+                        ArrayRef<SliceRange> ranges) {
+  SmallVector<int64_t> first, limits, strides;
+  for (auto [axis, range] : llvm::enumerate(ranges)) {
+    // A step matters only where a second element is read.
+    int64_t step = range.count > 1 ? range.step : 1;
+    if (step < 0) {
+      SmallVector<int64_t> places;
+      for (int64_t i = 0; i < range.count; ++i)
+        places.push_back(range.start + i * step);
+      value = takeAlong(c, value, axis, places);
+      if (!value)
+        return {};
+    }
+    int64_t size = shapeOf(value)[axis];
+    bool isTaken = step < 0;
+    int64_t start = isTaken || !range.count ? 0 : range.start;
+    first.push_back(start);
+    strides.push_back(isTaken ? 1 : step);
+    limits.push_back(!range.count ? 0
+                     : isTaken    ? size
+                                  : start + (range.count - 1) * step + 1);
+  }
+  if (ArrayRef(limits) == shapeOf(value) &&
+      llvm::all_of(first, [](int64_t v) { return v == 0; }) &&
+      llvm::all_of(strides, [](int64_t v) { return v == 1; }))
+    return value;
+  return c.emit<train::SliceOp>(value, {c.list("starts", first),
                                         c.list("limits", limits),
                                         c.list("strides", strides)});
 }
@@ -132,25 +153,7 @@ static LogicalResult importSlice(NodeContext &c) {
       sliceRanges(c.node, shapeOf(value), *starts, *ends, *axes, *steps);
   if (failed(ranges))
     return failure();
-  SmallVector<int64_t> first, limits, strides;
-  for (auto [range, dim] : llvm::zip(*ranges, shapeOf(value))) {
-    if (range.step < 0 && range.count > 1)
-      return c.fail("a negative step is supported for constants only");
-    if (range.count == 0)
-      return c.fail("makes a tensor without elements, which is not supported");
-    first.push_back(range.start);
-    // A step matters only where a second element is read.
-    strides.push_back(range.count > 1 ? range.step : 1);
-    limits.push_back(
-        std::min(dim, range.start + (range.count - 1) * strides.back() + 1));
-  }
-  if (ArrayRef(limits) == shapeOf(value) &&
-      llvm::all_of(first, [](int64_t v) { return v == 0; }) &&
-      llvm::all_of(strides, [](int64_t v) { return v == 1; }))
-    return c.result(value);
-  return c.result(c.emit<train::SliceOp>(value, {c.list("starts", first),
-                                                 c.list("limits", limits),
-                                                 c.list("strides", strides)}));
+  return c.result(sliceValue(c, value, *ranges));
 }
 
 static LogicalResult importConcat(NodeContext &c) {
@@ -161,8 +164,8 @@ static LogicalResult importConcat(NodeContext &c) {
       return failure();
     values.push_back(value);
   }
-  int64_t axis =
-      c.node.axis(c.node.intAttr("axis", 0), typeOf(values[0]).getRank());
+  int64_t axis = c.node.axis(c.node.intAttr("axis", c.node.version() < 4),
+                             typeOf(values[0]).getRank());
   if (c.node.failed())
     return failure();
   if (values.size() == 1)
@@ -176,10 +179,6 @@ splitValue(NodeContext &c, ArrayRef<int64_t> sizes, int64_t axis, Value value) {
   SmallVector<Value> pieces;
   int64_t start = 0;
   for (int64_t size : sizes) {
-    if (size == 0) {
-      (void)c.fail("makes a tensor without elements, which is not supported");
-      return failure();
-    }
     Value piece = slicePiece(c, value, axis, start, size);
     if (!piece)
       return failure();
@@ -212,44 +211,8 @@ static LogicalResult importSplit(NodeContext &c) {
 }
 
 //===----------------------------------------------------------------------===//
-// Gathers
+// Triangles
 //===----------------------------------------------------------------------===//
-
-static LogicalResult importGather(NodeContext &c) {
-  Value data = c.value(0), indices = c.value(1);
-  if (!data || !indices)
-    return failure();
-  int64_t axis = c.node.axis(c.node.intAttr("axis", 0), typeOf(data).getRank());
-  if (c.node.failed())
-    return failure();
-  if (const HostTensor *known = c.host(1)) {
-    int64_t dim = shapeOf(data)[axis];
-    for (int64_t i = 0; i < known->size(); ++i)
-      if (known->number(i) < -dim || known->number(i) >= dim)
-        return c.fail("index " + Twine(int64_t(known->number(i))) +
-                      " is out of range for size " + Twine(dim));
-  }
-  return c.result(
-      c.emit<train::GatherOp>({data, indices}, c.integer("axis", axis)));
-}
-
-/// With known indices GatherND is a Gather of rows.
-static LogicalResult importGatherND(NodeContext &c) {
-  Value data = c.value(0);
-  if (!data || !c.ints(1, "indices"))
-    return failure();
-  auto rows = gatherNDRows(c.node, shapeOf(data), *c.host(1));
-  if (failed(rows))
-    return failure();
-  int64_t depth = c.host(1)->shape.back();
-  SmallVector<int64_t> flat{*countElements(shapeOf(data).take_front(depth))};
-  llvm::append_range(flat, shapeOf(data).drop_front(depth));
-  HostTensor indices(DType::I64, rows->rowShape);
-  indices.ints = rows->rows;
-  Value index = c.constant(indices);
-  return c.result(c.emit<train::GatherOp>({c.reshape(data, flat), index},
-                                          c.integer("axis", 0)));
-}
 
 /// Keeps a triangle: multiplies the rest away by selecting zero.
 static LogicalResult importTrilu(NodeContext &c) {
@@ -277,42 +240,6 @@ static LogicalResult importTrilu(NodeContext &c) {
       c.emit<train::WhereOp>({c.constant(keep), value, c.scalar(value, 0)}));
 }
 
-/// Padding with zeros; begins and ends are listed for all or the named axes.
-static LogicalResult importPad(NodeContext &c) {
-  Value value = c.value(0);
-  auto pads = c.ints(1, "pads");
-  if (!value || !pads)
-    return failure();
-  if (c.node.stringAttr("mode", "constant") != "constant")
-    return c.fail("is supported in mode 'constant' only");
-  if (c.has(2) &&
-      (!c.host(2) || c.host(2)->size() != 1 || c.host(2)->number(0) != 0))
-    return c.fail("is supported for the value 0 only");
-  int64_t rank = typeOf(value).getRank();
-  SmallVector<int64_t> axes, low(rank, 0), high(rank, 0), interior(rank, 0);
-  for (int64_t i = 0; i < rank; ++i)
-    axes.push_back(i);
-  if (c.has(3)) {
-    auto named = c.ints(3, "axes");
-    if (!named)
-      return failure();
-    axes = c.node.axes(*named, rank);
-  }
-  if (c.node.failed() || pads->size() != 2 * axes.size())
-    return c.node.failed() ? failure() : c.fail("needs two pads per axis");
-  for (auto [i, axis] : llvm::enumerate(axes)) {
-    low[axis] = (*pads)[i];
-    high[axis] = (*pads)[axes.size() + i];
-    constexpr int64_t limit = int64_t(1) << 31;
-    if (low[axis] < 0 || high[axis] < 0 || low[axis] > limit ||
-        high[axis] > limit)
-      return c.fail("a negative or very large pad is not supported");
-  }
-  return c.result(
-      c.emit<train::PadOp>(value, {c.list("low", low), c.list("high", high),
-                                   c.list("interior", interior)}));
-}
-
 //===----------------------------------------------------------------------===//
 // The tables
 //===----------------------------------------------------------------------===//
@@ -321,9 +248,6 @@ void zero::onnx_import::addShapeHandlers(HandlerTable &table) {
   table["Concat"] = {importConcat, 1};
   table["Expand"] = {importExpand, 2};
   table["Flatten"] = {importFlatten, 1};
-  table["Gather"] = {importGather, 2};
-  table["GatherND"] = {importGatherND, 2};
-  table["Pad"] = {importPad, 2};
   table["Reshape"] = {importReshape, 2};
   table["Slice"] = {importSlice, 3};
   table["Split"] = {importSplit, 1};

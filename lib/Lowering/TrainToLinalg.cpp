@@ -40,6 +40,7 @@ struct TrainToLinalg : zero::impl::TrainToLinalgBase<TrainToLinalg> {
     RewritePatternSet patterns(&getContext());
     populateTrainCastToLinalg(patterns);
     populateTrainElementwiseToLinalg(patterns);
+    populateTrainIndexToLinalg(patterns);
     populateTrainLossToLinalg(patterns);
     populateTrainNormToLinalg(patterns);
     populateTrainOptimizerToLinalg(patterns);
