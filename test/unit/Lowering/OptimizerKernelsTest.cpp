@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Several steps of SGD, Adam and AdamW against PyTorch's formulas in f64, and
+// Several steps of the optimizers against PyTorch's formulas in f64, and
 // the sum of squares.
 //
 //===----------------------------------------------------------------------===//
@@ -127,6 +127,71 @@ static void testAdam(bool decoupled, double beta1, double decay) {
 TEST(OptimizerKernels, Adam) { testAdam(false, 0.9, 0.01); }
 TEST(OptimizerKernels, AdamW) { testAdam(true, 0.9, 0.01); }
 TEST(OptimizerKernels, AdamWWithSmallBeta) { testAdam(true, 0.25, 0); }
+
+// From step 0 on, which is not corrected.
+TEST(OptimizerKernels, AdamHat) {
+  Kernels kernels(substitute(
+      R"(
+    func.func @k(%p: %T%, %g: %T%, %m: %T%, %v: %T%, %lr: tensor<f32>,
+                 %s: tensor<i64>) -> (%T%, %T%, %T%)
+        attributes {plan.kernel, plan.tied = array<i64: 0, 2, 3>} {
+      %0:3 = train.adam_hat %p, %g, %m, %v, %lr, %s
+          {beta1 = 0.75 : f64, beta2 = 0.875 : f64, epsilon = 0.0625 : f64,
+           weight_decay = 0.125 : f64, decoupled_decay = 0.25 : f64,
+           final_decay = 0.03125 : f64}
+          : (%T%, %T%, %T%, %T%, tensor<f32>, tensor<i64>) -> (%T%, %T%, %T%)
+      return %0#0, %0#1, %0#2 : %T%, %T%, %T%
+    })",
+      {{"T", tensorType({kSize})}}));
+  Floats p = randomFloats(kSize), m(kSize), v(kSize), lr = {1e-2f};
+  std::vector<double> ep(p.begin(), p.end()), em(kSize), ev(kSize);
+  for (int64_t s = 0; s < 4; ++s) {
+    Floats g = randomFloats(kSize, -1, 1, s + 1);
+    double rate = lr[0];
+    if (s > 0)
+      rate *= std::sqrt(1 - std::pow(0.875, s)) / (1 - std::pow(0.75, s));
+    for (int64_t i = 0; i < kSize; ++i) {
+      double grad = g[i] + 0.125 * ep[i];
+      em[i] = 0.75 * em[i] + 0.25 * grad;
+      ev[i] = 0.875 * ev[i] + 0.125 * grad * grad;
+      ep[i] -= rate * em[i] / (std::sqrt(ev[i]) + 0.0625);
+      ep[i] *= 1 - double(lr[0]) * 0.25 - 0.03125;
+    }
+    kernels.run("k", {p.data(), g.data(), m.data(), v.data(), lr.data(), &s});
+    expectClose(p, Floats(ep.begin(), ep.end()), 2e-6);
+    expectClose(m, Floats(em.begin(), em.end()), 1e-6);
+    expectClose(v, Floats(ev.begin(), ev.end()), 1e-6);
+  }
+}
+
+TEST(OptimizerKernels, Adagrad) {
+  Kernels kernels(substitute(
+      R"(
+    func.func @k(%p: %T%, %g: %T%, %h: %T%, %lr: tensor<f32>, %s: tensor<i64>)
+        -> (%T%, %T%)
+        attributes {plan.kernel, plan.tied = array<i64: 0, 2>} {
+      %0:2 = train.adagrad %p, %g, %h, %lr, %s
+          {epsilon = 0.0625 : f64, lr_decay = 0.5 : f64,
+           weight_decay = 0.125 : f64}
+          : (%T%, %T%, %T%, tensor<f32>, tensor<i64>) -> (%T%, %T%)
+      return %0#0, %0#1 : %T%, %T%
+    })",
+      {{"T", tensorType({kSize})}}));
+  Floats p = randomFloats(kSize), h(kSize), lr = {1e-1f};
+  std::vector<double> ep(p.begin(), p.end()), eh(kSize);
+  for (int64_t s = 1; s <= 4; ++s) {
+    Floats g = randomFloats(kSize, -1, 1, s);
+    double rate = double(lr[0]) / (1 + 0.5 * double(s - 1));
+    for (int64_t i = 0; i < kSize; ++i) {
+      double grad = g[i] + 0.125 * ep[i];
+      eh[i] += grad * grad;
+      ep[i] -= rate * grad / (std::sqrt(eh[i]) + 0.0625);
+    }
+    kernels.run("k", {p.data(), g.data(), h.data(), lr.data(), &s});
+    expectClose(p, Floats(ep.begin(), ep.end()), 2e-6);
+    expectClose(h, Floats(eh.begin(), eh.end()), 1e-6);
+  }
+}
 
 // A shard's update gives the bits of the whole tensor's, wherever it starts.
 TEST(OptimizerKernels, ShardsAgreeWithTheWholeBitForBit) {
