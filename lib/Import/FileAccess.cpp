@@ -69,6 +69,13 @@ MappedFile::~MappedFile() {
   Descriptor closing(fd);
 }
 
+void MappedFile::read(ArrayRef<char> part, char *to) const {
+  // The system maps whole large pages at a touch.
+  if (fd < 0 ||
+      pread(fd, to, part.size(), part.data() - data) != ssize_t(part.size()))
+    std::memcpy(to, part.data(), part.size());
+}
+
 void MappedFile::release(ArrayRef<char> part) const {
   size_t page = sysconf(_SC_PAGESIZE);
   size_t begin = llvm::alignTo(part.data() - data, page);

@@ -38,6 +38,8 @@ public:
   ArrayRef<char> bytes() const { return ArrayRef<char>(data, size); }
   /// The opened file, or -1: not every large model's files can stay open.
   int descriptor() const { return fd; }
+  /// Copies `part`, a few bytes, without making what lies around it resident.
+  void read(ArrayRef<char> part, char *to) const;
   /// Takes the pages that lie in `part` out of the resident set; they come
   /// back when they are read.
   void release(ArrayRef<char> part) const;

@@ -17,6 +17,9 @@
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <array>
+#include <cstring>
+
 using namespace mlir;
 using namespace mlir::zero::onnx_import;
 
@@ -61,6 +64,9 @@ void Parameters::restoreMerged() {
 /// What is read of a weight before another one equals it so far: reading all of
 /// a large model's would take as long as copying it.
 static constexpr int64_t maxSamples = 256;
+/// Larger weights are not read through their mapping, which would stay
+/// resident.
+static constexpr size_t maxResident = size_t(1) << 20;
 /// How many weights that look the same one is compared with: a tie is a pair.
 static constexpr size_t maxAlike = 64;
 
@@ -70,16 +76,26 @@ static void release(const TensorData &data, ArrayRef<char> part) {
     data.file->release(part);
 }
 
+/// One element, as bytes.
+static std::array<char, 8> elementAt(const TensorData &data, int64_t index) {
+  std::array<char, 8> element = {};
+  size_t width = byteSize(data.type);
+  ArrayRef<char> part = data.bytes.slice(index * width, width);
+  if (data.file && data.bytes.size() > maxResident)
+    data.file->read(part, element.data());
+  else
+    std::memcpy(element.data(), part.data(), width);
+  return element;
+}
+
 /// Whether all of a sample of elements are one value: then equality says
 /// nothing.
 static bool isUniform(const TensorData &data) {
-  size_t width = byteSize(data.type), count = data.size();
-  size_t step = std::max<size_t>(count / maxSamples, 1);
-  bool uniform = true;
-  for (size_t i = 0; uniform && i < count; i += step)
-    uniform = !memcmp(data.bytes.data(), data.bytes.data() + i * width, width);
-  release(data, data.bytes);
-  return uniform;
+  int64_t count = data.size();
+  for (int64_t i = 0; i < count; i += std::max<int64_t>(count / maxSamples, 1))
+    if (elementAt(data, i) != elementAt(data, 0))
+      return false;
+  return true;
 }
 
 static bool areEqual(const TensorData &a, const TensorData &b) {
@@ -134,15 +150,13 @@ static bool areClones(StringRef a, StringRef b) {
 /// A hash of what a matrix and its transpose share, the diagonal, of which a
 /// sample is cheap: few pairs remain to be compared byte by byte.
 static size_t hashDiagonal(const TensorData &data) {
-  size_t width = byteSize(data.type), cols = data.shape[1];
   int64_t length = std::min(data.shape[0], data.shape[1]);
   size_t hash = data.bytes.size();
   for (int64_t i = 0; i < length;
        i += std::max<int64_t>(length / maxSamples, 1)) {
-    const char *at = data.bytes.data() + i * (cols + 1) * width;
-    hash = llvm::hash_combine(hash, StringRef(at, width));
+    std::array<char, 8> element = elementAt(data, i * (data.shape[1] + 1));
+    hash = llvm::hash_combine(hash, StringRef(element.data(), element.size()));
   }
-  release(data, data.bytes);
   return hash;
 }
 
