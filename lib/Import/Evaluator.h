@@ -68,11 +68,16 @@ FailureOr<HostTensor> evaluateConstant(NodeReader &node, ExternalFiles &files);
 void addMathEvaluators(llvm::StringMap<Evaluator> &table);
 void addShapeEvaluators(llvm::StringMap<Evaluator> &table);
 void addIndexEvaluators(llvm::StringMap<Evaluator> &table);
+void addReductionEvaluators(llvm::StringMap<Evaluator> &table);
 
 //===----------------------------------------------------------------------===//
 // Rules shared with the operators that become IR
 //===----------------------------------------------------------------------===//
 
+/// The element type that Cast and BitCast name, and how Cast makes floats of 8
+/// bits.
+FailureOr<DType> castTarget(NodeReader &node);
+FailureOr<CastRules> castRules(NodeReader &node);
 /// Resolves the 0 and -1 entries of Reshape's target.
 FailureOr<SmallVector<int64_t>> reshapeTarget(NodeReader &node,
                                               ArrayRef<int64_t> shape,

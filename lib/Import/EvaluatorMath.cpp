@@ -191,13 +191,38 @@ static LogicalResult evalWhere(Evaluation &e) {
 // Casts and generators
 //===----------------------------------------------------------------------===//
 
-static LogicalResult evalCast(Evaluation &e) {
-  int64_t to = e.node.intAttr("to", 0);
+/// Version 1 had names of types.
+static int64_t numberOfType(StringRef name) {
+  onnx::TensorProto::DataType type;
+  return onnx::TensorProto::DataType_Parse(name.str(), &type) ? type : 0;
+}
+
+FailureOr<DType> zero::onnx_import::castTarget(NodeReader &node) {
+  int64_t to = node.version() < 6 ? numberOfType(node.stringAttr("to", ""))
+                                  : node.intAttr("to", 0);
   std::optional<DType> type = dtypeFromOnnx(int32_t(to));
-  if (!type)
-    return e.fail("casts to element type " + Twine(to) +
-                  ", which is not supported");
-  return e.result(castHost(e.in(0), *type));
+  if (type && !node.failed())
+    return *type;
+  node.error() << "casts to element type " << to << ", which is not supported";
+  return failure();
+}
+
+FailureOr<CastRules> zero::onnx_import::castRules(NodeReader &node) {
+  CastRules rules;
+  rules.saturate = node.intAttr("saturate", 1);
+  rules.roundScale = node.stringAttr("round_mode", "up");
+  if (llvm::is_contained({"up", "down", "nearest"}, rules.roundScale))
+    return rules;
+  node.error() << "round_mode must be 'up', 'down' or 'nearest'";
+  return failure();
+}
+
+static LogicalResult evalCast(Evaluation &e) {
+  FailureOr<DType> type = castTarget(e.node);
+  FailureOr<CastRules> rules = castRules(e.node);
+  if (failed(type) || failed(rules))
+    return failure();
+  return e.result(castHost(e.in(0), *type, *rules));
 }
 
 static LogicalResult evalRange(Evaluation &e) {

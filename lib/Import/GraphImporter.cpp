@@ -113,7 +113,7 @@ LogicalResult GraphImporter::inputShape(const onnx::ValueInfoProto &input,
       return error() << "has a dimension with neither size nor name; export "
                         "it with one";
     }
-    if (size <= 0)
+    if (size < 0)
       return error() << "has the bad dimension " << size;
     shape.push_back(size);
   }
@@ -162,10 +162,6 @@ const HostTensor *GraphImporter::hostOf(Binding &binding) {
 }
 
 Value GraphImporter::constant(const HostTensor &tensor, Location loc) {
-  if (tensor.size() == 0) {
-    emitError(loc) << "a tensor without elements is used in computation";
-    return {};
-  }
   if (tensor.size() * byteSize(tensor.type) > maxConstantBytes) {
     emitError(loc) << "needs a constant of " << tensor.size()
                    << " elements in the IR; the limit is "

@@ -14,6 +14,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/APSInt.h"
 
 #include <cmath>
 #include <cstring>
@@ -34,13 +35,24 @@ struct DTypeInfo {
 
 // Numbers of onnx.TensorProto.DataType.
 constexpr DTypeInfo dtypes[] = {
-    {DType::F32, 1, 4, true, "F32"},    {DType::F64, 11, 8, true, "F64"},
-    {DType::F16, 10, 2, true, "F16"},   {DType::BF16, 16, 2, true, "BF16"},
-    {DType::I8, 3, 1, false, "I8"},     {DType::I16, 5, 2, false, "I16"},
-    {DType::I32, 6, 4, false, "I32"},   {DType::I64, 7, 8, false, "I64"},
-    {DType::U8, 2, 1, false, "U8"},     {DType::U16, 4, 2, false, "U16"},
-    {DType::U32, 12, 4, false, "U32"},  {DType::U64, 13, 8, false, "U64"},
+    {DType::F32, 1, 4, true, "F32"},
+    {DType::F64, 11, 8, true, "F64"},
+    {DType::F16, 10, 2, true, "F16"},
+    {DType::BF16, 16, 2, true, "BF16"},
+    {DType::I8, 3, 1, false, "I8"},
+    {DType::I16, 5, 2, false, "I16"},
+    {DType::I32, 6, 4, false, "I32"},
+    {DType::I64, 7, 8, false, "I64"},
+    {DType::U8, 2, 1, false, "U8"},
+    {DType::U16, 4, 2, false, "U16"},
+    {DType::U32, 12, 4, false, "U32"},
+    {DType::U64, 13, 8, false, "U64"},
     {DType::Bool, 9, 1, false, "BOOL"},
+    {DType::F8E4M3, 17, 1, true, "F8_E4M3"},
+    {DType::F8E5M2, 19, 1, true, "F8_E5M2"},
+    {DType::F8E4M3FNUZ, 18, 1, true, "F8_E4M3FNUZ"},
+    {DType::F8E5M2FNUZ, 20, 1, true, "F8_E5M2FNUZ"},
+    {DType::F8E8M0, 24, 1, true, "F8_E8M0"},
 };
 
 } // namespace
@@ -71,6 +83,16 @@ Type zero::onnx_import::toType(DType type, MLIRContext *context) {
     return b.getF16Type();
   case DType::BF16:
     return b.getBF16Type();
+  case DType::F8E4M3:
+    return Float8E4M3FNType::get(context);
+  case DType::F8E5M2:
+    return Float8E5M2Type::get(context);
+  case DType::F8E4M3FNUZ:
+    return Float8E4M3FNUZType::get(context);
+  case DType::F8E5M2FNUZ:
+    return Float8E5M2FNUZType::get(context);
+  case DType::F8E8M0:
+    return Float8E8M0FNUType::get(context);
   case DType::Bool:
     return b.getI1Type();
   case DType::U8:
@@ -106,17 +128,58 @@ zero::onnx_import::countElements(ArrayRef<int64_t> shape) {
   return empty ? 0 : count;
 }
 
+/// The format of a float type.
+static const llvm::fltSemantics &semanticsOf(DType type) {
+  switch (type) {
+  case DType::F16:
+    return llvm::APFloat::IEEEhalf();
+  case DType::BF16:
+    return llvm::APFloat::BFloat();
+  case DType::F32:
+    return llvm::APFloat::IEEEsingle();
+  case DType::F8E4M3:
+    return llvm::APFloat::Float8E4M3FN();
+  case DType::F8E5M2:
+    return llvm::APFloat::Float8E5M2();
+  case DType::F8E4M3FNUZ:
+    return llvm::APFloat::Float8E4M3FNUZ();
+  case DType::F8E5M2FNUZ:
+    return llvm::APFloat::Float8E5M2FNUZ();
+  case DType::F8E8M0:
+    return llvm::APFloat::Float8E8M0FNU();
+  default:
+    return llvm::APFloat::IEEEdouble();
+  }
+}
+
+/// A power of two of F8E8M0, which has neither sign nor zero.
+static double toScale(double value, const CastRules &rules) {
+  double least = 0x1p-127, most = 0x1p127;
+  bool fits = value >= least && value <= most;
+  if (std::isnan(value) || (!fits && !rules.saturate))
+    return std::numeric_limits<double>::quiet_NaN();
+  if (!fits)
+    return value > most ? most : least;
+  int exponent;
+  // In [0.5, 1); the power below is half of that above.
+  double fraction = std::frexp(value, &exponent);
+  bool up = rules.roundScale == "up"     ? fraction > 0.5
+            : rules.roundScale == "down" ? false
+                                         : fraction >= 0.75;
+  return std::min(std::ldexp(1.0, exponent - (up ? 0 : 1)), most);
+}
+
 /// `value` rounded to a float type narrower than double.
 static double roundTo(DType type, double value) {
   if (type == DType::F32)
     return double(float(value));
   if (type == DType::F64)
     return value;
+  if (type == DType::F8E8M0)
+    return toScale(value, {/*saturate=*/false, "nearest"});
   llvm::APFloat f(value);
   bool lost;
-  f.convert(type == DType::F16 ? llvm::APFloat::IEEEhalf()
-                               : llvm::APFloat::BFloat(),
-            llvm::APFloat::rmNearestTiesToEven, &lost);
+  f.convert(semanticsOf(type), llvm::APFloat::rmNearestTiesToEven, &lost);
   return f.convertToDouble();
 }
 
@@ -188,10 +251,9 @@ static double decodeFloat(DType type, const char *at) {
     return load<float>(at);
   if (type == DType::F64)
     return load<double>(at);
-  return llvm::APFloat(type == DType::F16 ? llvm::APFloat::IEEEhalf()
-                                          : llvm::APFloat::BFloat(),
-                       llvm::APInt(16, load<uint16_t>(at)))
-      .convertToDouble();
+  llvm::APInt bits = byteSize(type) == 1 ? llvm::APInt(8, load<uint8_t>(at))
+                                         : llvm::APInt(16, load<uint16_t>(at));
+  return llvm::APFloat(semanticsOf(type), bits).convertToDouble();
 }
 
 static int64_t decodeInt(DType type, const char *at) {
@@ -253,16 +315,42 @@ int64_t zero::onnx_import::toInteger(double value) {
   return int64_t(value);
 }
 
-HostTensor zero::onnx_import::castHost(const HostTensor &from, DType type) {
+/// A float as an integer of `type`.
+static int64_t toIntegerOf(DType type, double value) {
+  if (type == DType::Bool)
+    return value != 0;
+  unsigned bits = 8 * byteSize(type);
+  bool isSigned = type <= DType::I64;
+  llvm::APSInt result(bits, /*isUnsigned=*/!isSigned);
+  bool exact;
+  // Saturates, and NaN gives 0.
+  llvm::APFloat(value).convertToInteger(result, llvm::APFloat::rmTowardZero,
+                                        &exact);
+  return isSigned ? result.getSExtValue() : int64_t(result.getZExtValue());
+}
+
+static double toTinyFloat(DType type, double value, const CastRules &rules) {
+  if (type == DType::F8E8M0)
+    return toScale(value, rules);
+  double rounded = roundTo(type, value);
+  if (std::isfinite(rounded) || std::isnan(value) || !rules.saturate)
+    return rounded;
+  return llvm::APFloat::getLargest(semanticsOf(type), value < 0)
+      .convertToDouble();
+}
+
+HostTensor zero::onnx_import::castHost(const HostTensor &from, DType type,
+                                       const CastRules &rules) {
   HostTensor result(type, from.shape);
   for (int64_t i = 0; i < from.size(); ++i) {
     if (isFloat(type))
-      result.setFloat(i, from.number(i));
-    else if (type == DType::Bool)
-      result.setInt(i, from.number(i) != 0);
+      result.setFloat(i, byteSize(type) == 1
+                             ? toTinyFloat(type, from.number(i), rules)
+                             : from.number(i));
+    else if (isFloat(from.type))
+      result.ints[i] = toIntegerOf(type, from.floats[i]);
     else
-      result.setInt(i, isFloat(from.type) ? toInteger(from.floats[i])
-                                          : from.ints[i]);
+      result.setInt(i, from.ints[i]);
   }
   return result;
 }

@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace mlir::zero::onnx_import {
@@ -40,7 +41,12 @@ enum class DType : uint8_t {
   U16,
   U32,
   U64,
-  Bool
+  Bool,
+  F8E4M3,
+  F8E5M2,
+  F8E4M3FNUZ,
+  F8E5M2FNUZ,
+  F8E8M0
 };
 
 /// The element type with ONNX's number `dataType`, if the importer knows it.
@@ -74,7 +80,9 @@ struct HostTensor {
   }
   int64_t rank() const { return int64_t(shape.size()); }
   double number(int64_t i) const {
-    return isFloat(type) ? floats[i] : double(ints[i]);
+    return isFloat(type)        ? floats[i]
+           : type == DType::U64 ? double(uint64_t(ints[i]))
+                                : double(ints[i]);
   }
 
   /// Sets element `i`, rounded to the element type.
@@ -90,8 +98,17 @@ struct HostTensor {
   DenseElementsAttr toAttr(MLIRContext *context) const;
 };
 
-/// `from` with another element type.
-HostTensor castHost(const HostTensor &from, DType type);
+/// How values become floats of 8 bits, as ONNX's Cast says.
+struct CastRules {
+  bool saturate = true;
+  /// For F8E8M0: "up", "down" or "nearest".
+  std::string roundScale = "up";
+};
+
+/// `from` with another element type. A float that an integer type does not hold
+/// gives the nearest bound, NaN gives 0; integers keep their low bits.
+HostTensor castHost(const HostTensor &from, DType type,
+                    const CastRules &rules = {});
 
 /// A float as an integer; out of range and NaN give the nearest bound and 0.
 int64_t toInteger(double value);

@@ -86,6 +86,19 @@ Value Converter::fromInteger(Value x, Type to, bool isUnsigned) {
 /// stored as.
 static Value castElement(Converter c, train::CastOp op, Value x, Type result) {
   Type from = x.getType(), to = op.getTo();
+  if (isTinyFloat(from)) {
+    x = widenTiny(c.b, c.loc, x);
+    from = x.getType();
+  }
+  if (isTinyFloat(result)) {
+    Type f32 = c.b.getF32Type();
+    bool isUnsignedOrBool = from.isInteger(1) || isUnsigned(op);
+    Value wide = isa<IntegerType>(from)
+                     ? c.fromInteger(x, f32, isUnsignedOrBool)
+                     : c.cast(x, f32);
+    return roundToTiny(c.b, c.loc, wide, result,
+                       {op.getOverflows(), op.getRoundScale()});
+  }
   if (result.isInteger(1))
     return c.toBool(x);
   if (isa<IntegerType>(from))
