@@ -83,6 +83,18 @@ void addLowering(RewritePatternSet &patterns,
 /// The type that arithmetic on `element` is done in: f32 for narrower floats.
 Type getComputeType(Type element);
 
+/// How a float becomes one of 8 bits (train.cast's attributes).
+struct TinyRounding {
+  bool overflows = false;
+  StringRef scale = "up";
+};
+/// Floats of 8 bits that kernels convert.
+bool isTinyFloat(Type type);
+/// A float of 8 bits as f32, and back.
+Value widenTiny(OpBuilder &b, Location loc, Value x);
+Value roundToTiny(OpBuilder &b, Location loc, Value x, Type type,
+                  const TinyRounding &rounding);
+
 /// Conversion between float types, or between integer types.
 Value convertScalar(OpBuilder &b, Location loc, Value value, Type to);
 
