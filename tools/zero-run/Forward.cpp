@@ -43,7 +43,10 @@ Forward::Forward(const RunOptions &options, const zrt::Program &program,
 
 void Forward::openData() {
   for (uint32_t i = 0; i < info.num_inputs; ++i) {
-    if (program.input(i).role != ZRT_INPUT_DATA)
+    zrt_input_role role = program.input(i).role;
+    if (role == ZRT_INPUT_SEED || role == ZRT_INPUT_FIRST_SAMPLE)
+      continue;
+    if (role != ZRT_INPUT_DATA)
       throw std::runtime_error(options.model +
                                ": is a training step, and --forward takes what "
                                "zero-compile --forward makes");
@@ -102,8 +105,25 @@ Forward::Source Forward::openInput(uint32_t index) {
   return source;
 }
 
+/// What random numbers are keyed by.
+void Forward::setKeys(int64_t run) {
+  int64_t seed = options.seed.value_or(0);
+  for (uint32_t i = 0; i < info.num_inputs; ++i)
+    for (uint32_t rank = 0; rank < info.ranks; ++rank) {
+      zrt_input_role role = program.input(i).role;
+      int64_t sample = (run * info.ranks + rank) * info.samples_per_rank;
+      if (group && group->rank() != rank)
+        continue;
+      if (role == ZRT_INPUT_SEED)
+        require(session.setInput(i, int(rank), &seed, sizeof(seed)));
+      else if (role == ZRT_INPUT_FIRST_SAMPLE)
+        require(session.setInput(i, int(rank), &sample, sizeof(sample)));
+    }
+}
+
 void Forward::setInputs(int64_t run) {
   std::vector<uint8_t> scratch;
+  setKeys(run);
   for (const Source &source : sources) {
     size_t from = zrt::bitWidth(source.type) / 8;
     scratch.resize(program.input(source.input).bytes);

@@ -52,6 +52,7 @@ private:
   void openData();
   Source openInput(uint32_t index);
   void setInputs(int64_t run);
+  void setKeys(int64_t run);
   void readOutputs(int64_t run);
   bool isCut(const zrt_output_info &output) const;
   void write();
