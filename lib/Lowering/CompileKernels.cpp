@@ -117,7 +117,8 @@ void zero::addKernelsToLLVM(OpPassManager &pm, bool expandHalf) {
   func.addPass(createSCFToControlFlowPass());
   func.addPass(memref::createExpandStridedMetadataPass());
   func.addPass(createLowerAffinePass());
-  func.addPass(createConvertMathToLLVMPass());
+  // Not ln(1 + x), which is 0 where x is small.
+  func.addPass(createConvertMathToLLVMPass({/*approximateLog1p=*/false}));
   pm.addPass(createConvertMathToLibmPass());
   pm.addPass(createConvertIndexToLLVMPass());
   pm.addPass(createArithToLLVMConversionPass());
