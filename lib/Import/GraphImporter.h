@@ -285,6 +285,7 @@ void addAttentionHandlers(HandlerTable &table);
 void addRandomHandlers(HandlerTable &table);
 void addControlFlowHandlers(HandlerTable &table);
 void addRecurrentHandlers(HandlerTable &table);
+void addRotaryHandlers(HandlerTable &table);
 
 } // namespace mlir::zero::onnx_import
 

@@ -42,6 +42,7 @@ const HandlerTable &onnx_import::handlers() {
     addRecurrentHandlers(entries);
     addRandomHandlers(entries);
     addTrainingHandlers(entries);
+    addRotaryHandlers(entries);
     return entries;
   }();
   return table;

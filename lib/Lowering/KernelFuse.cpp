@@ -16,6 +16,7 @@
 #include "zero/Lowering/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -259,12 +260,39 @@ static bool isStatic(tensor::ExtractSliceOp slice) {
 }
 
 static bool canSlice(linalg::GenericOp op) {
-  return op && op.getNumResults() == 1 && !op.hasIndexSemantics() &&
+  return op && op.getNumResults() == 1 &&
          op.getNumParallelLoops() == op.getNumLoops() &&
          op.getMatchingIndexingMap(op.getDpsInitOperand(0)).isPermutation() &&
          llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) {
            return map.isProjectedPermutation(/*allowZeroInResults=*/true);
          });
+}
+
+/// Indices of the whole in the body of `row`, which computes a slice of it.
+static void shiftIndices(IRRewriter &b, linalg::GenericOp row,
+                         tensor::ExtractSliceOp slice, AffineMap resultMap,
+                         const llvm::SmallBitVector &dropped) {
+  SmallVector<linalg::IndexOp> indices(row.getBody()->getOps<linalg::IndexOp>());
+  for (linalg::IndexOp index : indices) {
+    Location loc = index.getLoc();
+    unsigned dim = *resultMap.getResultPosition(
+        getAffineDimExpr(index.getDim(), b.getContext()));
+    b.setInsertionPoint(index);
+    auto valueOf = [&](OpFoldResult number) {
+      return getValueOrCreateConstantIndexOp(b, loc, number);
+    };
+    Value shifted = valueOf(slice.getMixedOffsets()[dim]);
+    if (!dropped[dim]) {
+      unsigned loop = 0;
+      for (unsigned i = 0; i < dim; ++i)
+        loop += !dropped[i];
+      Value inner = linalg::IndexOp::create(b, loc, loop);
+      Value stride = valueOf(slice.getMixedStrides()[dim]);
+      Value scaled = arith::MulIOp::create(b, loc, inner, stride);
+      shifted = arith::AddIOp::create(b, loc, shifted, scaled);
+    }
+    b.replaceOp(index, shifted);
+  }
 }
 
 /// In a loop, replaces a slice of an elementwise result by the computation of
@@ -299,6 +327,7 @@ static bool computeSlice(IRRewriter &b, tensor::ExtractSliceOp slice) {
                                        inputs, out, maps, kinds);
   b.cloneRegionBefore(producer.getRegion(), row.getRegion(),
                       row.getRegion().begin());
+  shiftIndices(b, row, slice, resultMap, dropped);
   b.replaceOp(slice, row.getResult(0));
   if (producer->use_empty())
     b.eraseOp(producer);

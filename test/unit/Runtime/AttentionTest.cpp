@@ -1,0 +1,390 @@
+//===- AttentionTest.cpp - Tests of attention on the host -----------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Attention and its gradient against the products and the softmax that they
+// stand for, in double precision.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PlanBuilder.h"
+#include "runtime/core/NarrowFloat.h"
+
+#include <cmath>
+
+using namespace zrt;
+using namespace zrt::test;
+
+namespace {
+using Sizes = std::vector<int64_t>;
+using Floats = std::vector<float>;
+
+int64_t count(const Sizes &sizes) {
+  int64_t product = 1;
+  for (int64_t size : sizes)
+    product *= size;
+  return product;
+}
+
+/// An attention: batch, heads, groups, queries, keys, sizes of both.
+struct Form {
+  int64_t b = 1, h = 2, g = 2, s = 3, t = 4, d = 5, e = 6;
+  float scale = 0.5f;
+  bool causal = false;
+  Sizes mask = {};
+  /// Queries, keys and values are [batch, length, heads, size] in memory.
+  bool joined = false;
+
+  Sizes query() const { return {b, h, s, d}; }
+  Sizes key() const { return {b, g, t, d}; }
+  Sizes value() const { return {b, g, t, e}; }
+  Sizes result() const { return {b, h, s, e}; }
+};
+
+Sizes stridesOf(const Sizes &sizes, bool joined) {
+  if (joined)
+    return {sizes[1] * sizes[2] * sizes[3], sizes[3], sizes[1] * sizes[3], 1};
+  return {sizes[1] * sizes[2] * sizes[3], sizes[2] * sizes[3], sizes[3], 1};
+}
+
+/// A tensor by its indices.
+struct View4 {
+  const Floats &data;
+  Sizes sizes, strides;
+  View4(const Floats &data, const Sizes &sizes, bool joined)
+      : data(data), sizes(sizes), strides(stridesOf(sizes, joined)) {}
+  double at(int64_t b, int64_t h, int64_t i, int64_t j) const {
+    auto index = [&](int64_t value, int dim) {
+      return sizes[dim] == 1 ? 0 : value * strides[dim];
+    };
+    return data[index(b, 0) + index(h, 1) + index(i, 2) + index(j, 3)];
+  }
+};
+
+struct Tensors {
+  Floats query, key, value, mask, grad;
+};
+
+Tensors makeTensors(const Form &form) {
+  Tensors tensors{numbers(1, count(form.query())),
+                  numbers(2, count(form.key())),
+                  numbers(3, count(form.value())), {},
+                  numbers(4, count(form.result()))};
+  if (!form.mask.empty())
+    tensors.mask = numbers(5, count(form.mask));
+  return tensors;
+}
+
+struct Results {
+  Floats result, logsumexp, queryGrad, keyGrad, valueGrad;
+};
+
+/// The scores of one query, and its probabilities; all 0 where it sees nothing.
+std::vector<double> probabilities(const Form &form, const Tensors &in,
+                                  int64_t b, int64_t h, int64_t i,
+                                  double &logsumexp) {
+  View4 q(in.query, form.query(), form.joined);
+  View4 k(in.key, form.key(), form.joined);
+  std::vector<double> row(form.t, -INFINITY);
+  double most = -INFINITY, sum = 0;
+  for (int64_t j = 0; j < form.t; ++j) {
+    if (form.causal && j > i)
+      continue;
+    double score = 0;
+    for (int64_t d = 0; d < form.d; ++d)
+      score += q.at(b, h, i, d) * k.at(b, h / (form.h / form.g), j, d);
+    row[j] = score * form.scale;
+    if (!form.mask.empty())
+      row[j] += View4(in.mask, form.mask, false).at(b, h, i, j);
+    most = std::max(most, row[j]);
+  }
+  for (double &score : row)
+    sum += most == -INFINITY ? 0 : std::exp(score - most);
+  logsumexp = most == -INFINITY ? most : most + std::log(sum);
+  for (double &score : row)
+    score = most == -INFINITY ? 0 : std::exp(score - logsumexp);
+  return row;
+}
+
+Results reference(const Form &form, const Tensors &in) {
+  std::vector<double> y(count(form.result())), dq(count(form.query())),
+      dk(count(form.key())), dv(count(form.value()));
+  Results out;
+  View4 q(in.query, form.query(), form.joined);
+  View4 k(in.key, form.key(), form.joined);
+  View4 v(in.value, form.value(), form.joined);
+  View4 dy(in.grad, form.result(), false);
+  auto place = [](const Sizes &sizes, int64_t b, int64_t h, int64_t i,
+                  int64_t j) {
+    return ((b * sizes[1] + h) * sizes[2] + i) * sizes[3] + j;
+  };
+  for (int64_t b = 0; b < form.b; ++b)
+    for (int64_t h = 0; h < form.h; ++h)
+      for (int64_t i = 0; i < form.s; ++i) {
+        double lse, mean = 0;
+        std::vector<double> p = probabilities(form, in, b, h, i, lse);
+        out.logsumexp.push_back(float(lse));
+        int64_t group = h / (form.h / form.g);
+        std::vector<double> dp(form.t);
+        for (int64_t j = 0; j < form.t; ++j) {
+          for (int64_t e = 0; e < form.e; ++e) {
+            y[place(form.result(), b, h, i, e)] += p[j] * v.at(b, group, j, e);
+            dv[place(form.value(), b, group, j, e)] += p[j] * dy.at(b, h, i, e);
+            dp[j] += dy.at(b, h, i, e) * v.at(b, group, j, e);
+          }
+          mean += p[j] * dp[j];
+        }
+        for (int64_t j = 0; j < form.t; ++j)
+          for (int64_t d = 0; d < form.d; ++d) {
+            double ds = p[j] * (dp[j] - mean) * form.scale;
+            dq[place(form.query(), b, h, i, d)] += ds * k.at(b, group, j, d);
+            dk[place(form.key(), b, group, j, d)] += ds * q.at(b, h, i, d);
+          }
+      }
+  out.result.assign(y.begin(), y.end());
+  out.queryGrad.assign(dq.begin(), dq.end());
+  out.keyGrad.assign(dk.begin(), dk.end());
+  out.valueGrad.assign(dv.begin(), dv.end());
+  return out;
+}
+
+void addScale(fb::CommandT &call, const Form &form) {
+  auto attr = std::make_unique<fb::AttrT>();
+  attr->name = "scale";
+  attr->floats = {form.scale};
+  call.attrs.push_back(std::move(attr));
+}
+
+/// Attention and its gradient, one after the other.
+PlanBuilder planOf(const Form &form, fb::DType type = fb::DType_F32) {
+  PlanBuilder plan(1);
+  uint32_t q = plan.input("q", {count(form.query())}, type);
+  uint32_t k = plan.input("k", {count(form.key())}, type);
+  uint32_t v = plan.input("v", {count(form.value())}, type);
+  uint32_t dy = plan.input("dy", form.result(), type);
+  uint32_t mask = form.mask.empty() ? 0 : plan.input("mask", form.mask);
+  uint32_t y = plan.buffer("y", form.result(), type);
+  uint32_t lse = plan.buffer("lse", {form.b, form.h, form.s});
+  uint32_t dq = plan.buffer("dq", form.query(), type);
+  uint32_t dk = plan.buffer("dk", form.key(), type);
+  uint32_t dv = plan.buffer("dv", form.value(), type);
+  auto start = [&](const char *name) -> fb::CommandT & {
+    fb::CommandT &call = plan.command(fb::Op_Call, name);
+    addScale(call, form);
+    if (form.causal)
+      plan.attr(call, "causal", {1});
+    return call;
+  };
+  auto inputs = [&](fb::CommandT &call) {
+    for (auto [buffer, sizes] : {std::pair(q, form.query()),
+                                 std::pair(k, form.key()),
+                                 std::pair(v, form.value())})
+      plan.operand(call, buffer, 0, sizes, stridesOf(sizes, form.joined));
+  };
+  fb::CommandT &forward = start("attention");
+  inputs(forward);
+  if (mask)
+    plan.operand(forward, mask);
+  plan.operand(forward, y);
+  plan.operand(forward, lse);
+  fb::CommandT &backward = start("attention_grad");
+  plan.operand(backward, dy);
+  inputs(backward);
+  plan.operand(backward, y);
+  plan.operand(backward, lse);
+  if (mask)
+    plan.operand(backward, mask);
+  for (uint32_t buffer : {dq, dk, dv})
+    plan.operand(backward, buffer);
+  for (uint32_t buffer : {y, lse, dq, dk, dv})
+    plan.output(buffer);
+  return plan;
+}
+
+Results run(const Form &form, const Tensors &in, uint32_t threads = 1) {
+  zrt_session_options options = {};
+  options.threads_per_rank = threads;
+  Running running(planOf(form), options);
+  running.set("q", 0, in.query);
+  running.set("k", 0, in.key);
+  running.set("v", 0, in.value);
+  running.set("dy", 0, in.grad);
+  if (!in.mask.empty())
+    running.set("mask", 0, in.mask);
+  running.step();
+  return {running.get(0), running.get(1), running.get(2), running.get(3),
+          running.get(4)};
+}
+
+void expectNear(const char *what, const Floats &got, const Floats &expected,
+                double tolerance) {
+  ASSERT_EQ(got.size(), expected.size()) << what;
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (std::isinf(expected[i])) {
+      EXPECT_EQ(got[i], expected[i]) << what << ", element " << i;
+      continue;
+    }
+    ASSERT_NEAR(got[i], expected[i],
+                tolerance * (1 + std::abs(double(expected[i]))))
+        << what << ", element " << i;
+  }
+}
+
+void check(const Form &form, const Tensors &in, double tolerance = 1e-5) {
+  Results got = run(form, in), expected = reference(form, in);
+  expectNear("result", got.result, expected.result, tolerance);
+  expectNear("logsumexp", got.logsumexp, expected.logsumexp, tolerance);
+  expectNear("queries", got.queryGrad, expected.queryGrad, tolerance);
+  expectNear("keys", got.keyGrad, expected.keyGrad, tolerance);
+  expectNear("values", got.valueGrad, expected.valueGrad, tolerance);
+}
+
+void check(const Form &form) { check(form, makeTensors(form)); }
+
+template <typename Narrow>
+void checkNarrow(const Form &form, fb::DType type, double tolerance) {
+  Tensors in = makeTensors(form);
+  Running running(planOf(form, type));
+  auto give = [&](const char *name, Floats &values) {
+    std::vector<Narrow> narrow;
+    for (float &value : values) {
+      narrow.push_back(Narrow::round(value));
+      value = narrow.back().widen();
+    }
+    running.set(name, 0, narrow);
+  };
+  give("q", in.query);
+  give("k", in.key);
+  give("v", in.value);
+  give("dy", in.grad);
+  running.step();
+  Results expected = reference(form, in);
+  auto take = [&](uint32_t output, const char *what, const Floats &numbers) {
+    Floats wide;
+    for (Narrow value : running.get<Narrow>(output))
+      wide.push_back(value.widen());
+    expectNear(what, wide, numbers, tolerance);
+  };
+  take(0, "result", expected.result);
+  take(2, "queries", expected.queryGrad);
+  take(3, "keys", expected.keyGrad);
+  take(4, "values", expected.valueGrad);
+}
+} // namespace
+
+TEST(Attention, Plain) {
+  check({});
+  check({2, 3, 3, 1, 1, 1, 1});
+  check({1, 1, 1, 17, 33, 16, 8, 0.25f});
+}
+
+/// More queries than a block has, more keys than queries and the reverse.
+TEST(Attention, Blocks) {
+  check({2, 2, 2, 150, 170, 8, 8, 0.3f});
+  check({1, 2, 2, 150, 90, 8, 8, 0.3f, /*causal=*/true});
+  check({1, 2, 2, 70, 200, 8, 8, 0.3f, /*causal=*/true});
+}
+
+TEST(Attention, Groups) {
+  check({2, 6, 2, 9, 11, 4, 3, 0.5f, /*causal=*/true});
+  check({1, 4, 1, 70, 5, 4, 3, 0.5f});
+}
+
+TEST(Attention, Masks) {
+  for (Sizes mask : {Sizes{1, 1, 1, 7},
+                     {2, 1, 1, 7},
+                     {1, 1, 5, 7},
+                     {1, 4, 5, 1},
+                     {2, 4, 5, 7},
+                     {1, 1, 1, 1}})
+    for (bool causal : {false, true})
+      check({2, 4, 2, 5, 7, 4, 4, 0.5f, causal, mask});
+}
+
+/// Heads cut from [batch, length, heads * size].
+TEST(Attention, StridedOperands) {
+  check({2, 4, 2, 66, 9, 4, 8, 0.5f, /*causal=*/true, {}, /*joined=*/true});
+}
+
+/// A query that sees no key gives zeros, and gradients of zero.
+TEST(Attention, QueryThatSeesNothing) {
+  Form form{1, 1, 1, 3, 4, 2, 2, 0.5f, false, {1, 1, 3, 4}};
+  Tensors in = makeTensors(form);
+  std::fill_n(in.mask.begin() + 4, 4, -INFINITY);
+  check(form, in);
+  Results got = run(form, in);
+  EXPECT_EQ(got.result[2], 0);
+  EXPECT_EQ(got.queryGrad[2], 0);
+}
+
+/// A row of the least f32 is no reason to see nothing: all keys count alike.
+TEST(Attention, LowestMaskIsNoInfinity) {
+  Form form{1, 1, 1, 1, 4, 2, 1, 0.5f, false, {1, 1, 1, 4}};
+  Tensors in = makeTensors(form);
+  in.mask.assign(4, std::numeric_limits<float>::lowest());
+  in.value = {1, 2, 3, 6};
+  Results got = run(form, in);
+  EXPECT_FLOAT_EQ(got.result[0], 3);
+  for (float grad : got.valueGrad)
+    EXPECT_FLOAT_EQ(grad, in.grad[0] / 4);
+}
+
+/// Large scores neither overflow nor lose the differences.
+TEST(Attention, LargeScores) {
+  Form form{1, 1, 1, 2, 40, 3, 2, 1000.0f};
+  check(form, makeTensors(form), 2e-3);
+}
+
+TEST(Attention, NarrowTypes) {
+  Form form{2, 4, 2, 70, 30, 8, 8, 0.5f, /*causal=*/true};
+  checkNarrow<BFloat16>(form, fb::DType_BF16, 1e-2);
+  checkNarrow<Half>(form, fb::DType_F16, 2e-3);
+}
+
+/// Sums have one order, whoever computes them.
+TEST(Attention, ThreadsGiveTheSameBits) {
+  Form form{2, 4, 2, 150, 170, 16, 16, 0.3f, /*causal=*/true};
+  Tensors in = makeTensors(form);
+  Results one = run(form, in, 1);
+  for (uint32_t threads : {2, 3, 5}) {
+    Results many = run(form, in, threads);
+    EXPECT_EQ(one.result, many.result);
+    EXPECT_EQ(one.queryGrad, many.queryGrad);
+    EXPECT_EQ(one.keyGrad, many.keyGrad);
+    EXPECT_EQ(one.valueGrad, many.valueGrad);
+  }
+}
+
+TEST(Attention, Errors) {
+  auto errorOf = [](const Form &form, auto change) {
+    PlanBuilder plan = planOf(form);
+    change(*plan.program.commands[0]);
+    return sessionError(plan);
+  };
+  EXPECT_NE(errorOf({}, [](fb::CommandT &call) { call.attrs.clear(); })
+                .find("an attention has no attribute scale"),
+            std::string::npos);
+  EXPECT_NE(errorOf({}, [](fb::CommandT &call) { call.operands.pop_back(); })
+                .find("an attention has 5 operands (6 with a mask), not 4"),
+            std::string::npos);
+  EXPECT_NE(errorOf({},
+                    [](fb::CommandT &call) {
+                      std::swap(call.operands[1], call.operands[2]);
+                    })
+                .find("shapes do not fit: queries of 1x2x3x5, keys of 1x2x4x6"),
+            std::string::npos);
+  // 3 heads of queries, 2 of keys.
+  EXPECT_NE(errorOf({1, 3, 2}, [](fb::CommandT &) {}).find("do not fit"),
+            std::string::npos);
+  EXPECT_NE(errorOf({},
+                    [](fb::CommandT &call) {
+                      call.operands[0]->sizes.assign(5, 1);
+                      call.operands[0]->strides.assign(5, 1);
+                    })
+                .find("operand 0 of attention has 5 dimensions"),
+            std::string::npos);
+}
