@@ -180,7 +180,7 @@ uint64_t WireMutator::interesting() {
   static constexpr int64_t values[] = {
       0,         1,         2,        3,         4,         7,
       8,         16,        32,       127,       128,       255,
-      256,       1000,      65535,    65536,     1 << 20,   1 << 24,
+      256,       1000,      65535,    65536,     1 << 20,   (1 << 24) + 1,
       INT32_MAX, INT32_MIN, 1l << 32, INT64_MAX, INT64_MIN, 1l << 40,
       -1,        -2,        -3,       -4,        -128,      1l << 62};
   return uint64_t(values[below(std::size(values))]);
