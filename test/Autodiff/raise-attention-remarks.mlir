@@ -106,3 +106,15 @@ func.func @softmax(%x: tensor<4x8xbf16>) -> tensor<4x8xbf16> {
   %p = train.softmax %x axis 1 : tensor<4x8xbf16>
   return %p : tensor<4x8xbf16>
 }
+
+// -----
+
+// RUN: zero-opt -split-input-file -train-raise-attention=host %s 2>&1 | FileCheck %s --check-prefix=HOST
+// HOST: remark: attention stays products and a softmax: it is in f64, and the host has it in f32, bf16 and f16
+func.func @f64(%q: tensor<1x1x2x8xf64>) -> tensor<1x1x2x8xf64> {
+  %s = train.matmul %q, %q {transpose_b} : (tensor<1x1x2x8xf64>, tensor<1x1x2x8xf64>) -> tensor<1x1x2x2xf64>
+  // expected-remark @+1 {{attention stays products and a softmax: it is in f64, and cuDNN has it in bf16 and f16}}
+  %p = train.softmax %s axis 3 : tensor<1x1x2x2xf64>
+  %y = train.matmul %p, %q : (tensor<1x1x2x2xf64>, tensor<1x1x2x8xf64>) -> tensor<1x1x2x8xf64>
+  return %y : tensor<1x1x2x8xf64>
+}
