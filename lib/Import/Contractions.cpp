@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Import/GraphImporter.h"
+#include "lib/Import/Formula.h"
 
 using namespace mlir;
 using namespace mlir::zero::onnx_import;
@@ -122,7 +122,68 @@ static LogicalResult importGemm(NodeContext &c) {
   return c.result(c.emit<train::GemmOp>({a, b, bias}, flags));
 }
 
+//===----------------------------------------------------------------------===//
+// Determinants
+//===----------------------------------------------------------------------===//
+
+/// Largest matrix whose determinant is written out: n * 2^(n - 1) products.
+static constexpr int64_t kMaxDeterminant = 6;
+
+/// Element [..., row, column] of matrices, as [...].
+static Value matrixElement(NodeContext &c, Value matrices, int64_t row,
+                           int64_t column) {
+  ArrayRef<int64_t> shape = shapeOf(matrices);
+  int64_t rank = shape.size();
+  SmallVector<int64_t> starts(rank, 0), limits(shape), strides(rank, 1);
+  starts[rank - 2] = row;
+  limits[rank - 2] = row + 1;
+  starts[rank - 1] = column;
+  limits[rank - 1] = column + 1;
+  Value element = c.emit<train::SliceOp>(matrices, {c.list("starts", starts),
+                                                    c.list("limits", limits),
+                                                    c.list("strides", strides)});
+  return c.reshape(element, shape.drop_back(2));
+}
+
+/// Expands along rows: the determinant of the first rows and a set of as many
+/// columns, for every set. Exact for singular matrices, and so is its gradient.
+static LogicalResult importDet(NodeContext &c) {
+  Value input = c.value(0);
+  if (!input)
+    return failure();
+  int64_t rank = typeOf(input).getRank();
+  if (rank < 2 || shapeOf(input)[rank - 1] != shapeOf(input)[rank - 2])
+    return c.fail("expects square matrices");
+  int64_t size = shapeOf(input)[rank - 1];
+  if (size < 1 || size > kMaxDeterminant)
+    return c.fail("a determinant of " + Twine(size) +
+                  " rows is not supported; at most " + Twine(kMaxDeterminant) +
+                  " are");
+  Formula f{c};
+  std::vector<Value> minors(size_t(1) << size);
+  for (unsigned set = 1; set < minors.size(); ++set) {
+    int64_t row = llvm::popcount(set) - 1;
+    int64_t sign = row % 2 == 0 ? 1 : -1;
+    for (int64_t column = 0; column < size; ++column) {
+      unsigned rest = set & ~(1u << column);
+      if (rest == set)
+        continue;
+      Value term = matrixElement(c, input, row, column);
+      if (rest)
+        term = f.mul(term, minors[rest]);
+      Value &sum = minors[set];
+      if (sum)
+        sum = sign > 0 ? f.add(sum, term) : f.sub(sum, term);
+      else
+        sum = sign > 0 ? term : f.neg(term);
+      sign = -sign;
+    }
+  }
+  return c.result(minors.back());
+}
+
 void zero::onnx_import::addContractionHandlers(HandlerTable &table) {
+  table["Det"] = {importDet, 1, 11};
   table["Gemm"] = {importGemm, 2};
   table["MatMul"] = {importMatMul, 2};
 }

@@ -32,6 +32,7 @@ Evaluator zero::onnx_import::findEvaluator(StringRef op) {
     addMathEvaluators(entries);
     addShapeEvaluators(entries);
     addIndexEvaluators(entries);
+    addReductionEvaluators(entries);
     return entries;
   }();
   return table.lookup(op);

@@ -25,6 +25,7 @@
 #include "dialects/Zero/Zero.h"
 #include "lib/Import/Evaluator.h"
 #include "lib/Import/Parameters.h"
+#include "lib/Import/RowLists.h"
 #include "lib/Import/Scope.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -53,6 +54,7 @@ private:
   FailureOr<SmallVector<Binding *>> inputsOf(NodeReader &node);
   LogicalResult tryEvaluate(NodeReader &node, ArrayRef<Binding *> inputs,
                             bool &done);
+  bool countsRows(NodeReader &node, ArrayRef<Binding *> inputs);
   LogicalResult runHandler(NodeReader &node, ArrayRef<Binding *> inputs);
   LogicalResult bindOutputs(NodeReader &node, MutableArrayRef<Binding> results);
   void remarkOnNorms();
@@ -105,6 +107,7 @@ private:
   llvm::StringMap<const onnx::FunctionProto *> functions;
   /// By subgraph and function of the file.
   DenseMap<const void *, std::unique_ptr<BodyFacts>> bodies;
+  RowLists rowLists;
   unsigned depth = 0;
   int64_t bodyNodes = 0, fileNodes = 0;
   /// Constants stand together at the top of the function, each once.
@@ -162,9 +165,20 @@ public:
   void noteTracedNorm() { ++importer.tracedNorms; }
   /// The number of the next node that draws random numbers.
   int64_t newRandomSite() { return importer.randomSites++; }
+  /// The most rows that a list may have whose rows the data select.
+  std::optional<int64_t> rowCapacity() const {
+    return importer.options.rowCapacity;
+  }
+  /// See RowLists.h.
+  Value makeRowList(Value coordinates, Value mask) {
+    return importer.rowLists.make(b, loc(), coordinates, mask);
+  }
   bool isFromPyTorch() const { return importer.model.fromPyTorch(); }
   /// What a name of the graph stands for, as a value; null after an error.
   Value valueNamed(StringRef name);
+  /// What operator `op` of the default domain makes of `inputs` with this
+  /// node's attributes; null after an error.
+  Value call(StringRef op, MutableArrayRef<Binding> inputs);
   /// What the backward pass of `loss` starts from; null stands for 1.
   Value lossSeed(Value loss);
 
@@ -276,6 +290,12 @@ void addResizeHandlers(HandlerTable &table);
 void addEinsumHandlers(HandlerTable &table);
 void addLayoutHandlers(HandlerTable &table);
 void addContractionHandlers(HandlerTable &table);
+void addConvolutionHandlers(HandlerTable &table);
+void addDeformConvHandlers(HandlerTable &table);
+void addPoolingHandlers(HandlerTable &table);
+void addLossHandlers(HandlerTable &table);
+void addQuantizedHandlers(HandlerTable &table);
+void addSignalHandlers(HandlerTable &table);
 void addNormHandlers(HandlerTable &table);
 void addReductionHandlers(HandlerTable &table);
 void addSequenceHandlers(HandlerTable &table);
@@ -284,6 +304,7 @@ void addTrainingOptimizerHandlers(HandlerTable &table);
 void addAttentionHandlers(HandlerTable &table);
 void addRandomHandlers(HandlerTable &table);
 void addControlFlowHandlers(HandlerTable &table);
+void addNonZeroHandlers(HandlerTable &table);
 void addRecurrentHandlers(HandlerTable &table);
 void addRotaryHandlers(HandlerTable &table);
 

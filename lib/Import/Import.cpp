@@ -34,11 +34,18 @@ const HandlerTable &onnx_import::handlers() {
     addEinsumHandlers(entries);
     addLayoutHandlers(entries);
     addContractionHandlers(entries);
+    addConvolutionHandlers(entries);
+    addDeformConvHandlers(entries);
+    addPoolingHandlers(entries);
+    addLossHandlers(entries);
+    addQuantizedHandlers(entries);
+    addSignalHandlers(entries);
     addNormHandlers(entries);
     addReductionHandlers(entries);
     addSequenceHandlers(entries);
     addAttentionHandlers(entries);
     addControlFlowHandlers(entries);
+    addNonZeroHandlers(entries);
     addRecurrentHandlers(entries);
     addRandomHandlers(entries);
     addTrainingHandlers(entries);

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Import/Formula.h"
+#include "lib/Import/ReducedAxes.h"
 
 using namespace mlir;
 using namespace mlir::zero::onnx_import;
@@ -24,35 +25,22 @@ struct Reduced {
 };
 } // namespace
 
-/// Axes are an attribute up to a version and an input from it on: 13 for
-/// ReduceSum, 18 for the others.
-static std::optional<SmallVector<int64_t>> reducedAxes(NodeContext &c,
-                                                       int64_t rank) {
-  SmallVector<int64_t> axes = c.node.intsAttr("axes");
-  if (c.has(1)) {
-    auto given = c.ints(1, "axes");
-    if (!given)
-      return std::nullopt;
-    axes = *given;
-  }
-  if (axes.empty() && !c.node.intAttr("noop_with_empty_axes", 0))
-    for (int64_t d = 0; d < rank; ++d)
-      axes.push_back(d);
-  axes = c.node.axes(axes, rank);
-  llvm::sort(axes);
-  return axes;
-}
-
 static FailureOr<Reduced> readReduced(NodeContext &c) {
   Reduced r;
   r.input = c.value(0);
   if (!r.input)
     return failure();
-  auto axes = reducedAxes(c, typeOf(r.input).getRank());
+  std::optional<SmallVector<int64_t>> given;
+  if (c.has(1)) {
+    given = c.ints(1, "axes");
+    if (!given)
+      return failure();
+  }
+  r.axes = reducedAxes(c.node, typeOf(r.input).getRank(),
+                       given ? &*given : nullptr);
   r.keepDims = c.node.intAttr("keepdims", 1);
-  if (!axes || c.node.failed())
+  if (c.node.failed())
     return failure();
-  r.axes = *axes;
   return r;
 }
 

@@ -41,13 +41,17 @@ bool StridedLayout::isContiguous() const {
 }
 
 /// Whether the libraries take the operands and results of a product or a
-/// convolution: no f64, no integers, nothing empty.
+/// convolution: no f64, no integers, nothing empty, at most three spatial
+/// dimensions.
 static bool hasLibraryTypes(Operation *op) {
-  auto fits = [](Type type) {
+  constexpr int64_t maxConvRank = 5;
+  bool isProduct = isa<train::MatmulOp, train::GemmOp>(op);
+  auto fits = [&](Type type) {
     auto tensor = cast<RankedTensorType>(type);
     Type element = tensor.getElementType();
     return (element.isF32() || element.isF16() || element.isBF16()) &&
-           tensor.getNumElements() != 0;
+           tensor.getNumElements() != 0 &&
+           (isProduct || tensor.getRank() <= maxConvRank);
   };
   return llvm::all_of(op->getOperandTypes(), fits) &&
          llvm::all_of(op->getResultTypes(), fits);
