@@ -176,6 +176,90 @@ static LogicalResult evalUnique(Evaluation &e) {
 }
 
 //===----------------------------------------------------------------------===//
+// Boxes
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A box by its corners.
+struct Box {
+  double left, right, top, bottom;
+
+  Box(const double *numbers, bool byCenter) {
+    double x = numbers[byCenter ? 0 : 1], y = numbers[byCenter ? 1 : 0];
+    double w = numbers[byCenter ? 2 : 3], h = numbers[byCenter ? 3 : 2];
+    left = byCenter ? x - w / 2 : std::min(x, w);
+    right = byCenter ? x + w / 2 : std::max(x, w);
+    top = byCenter ? y - h / 2 : std::min(y, h);
+    bottom = byCenter ? y + h / 2 : std::max(y, h);
+  }
+  double area() const { return (right - left) * (bottom - top); }
+  /// The area of both by that of either.
+  double overlap(const Box &other) const {
+    double w = std::min(right, other.right) - std::max(left, other.left);
+    double h = std::min(bottom, other.bottom) - std::max(top, other.top);
+    if (!(w > 0 && h > 0 && area() > 0 && other.area() > 0))
+      return 0;
+    return w * h / (area() + other.area() - w * h);
+  }
+};
+} // namespace
+
+/// Number `i`, a scalar, or what stands for it.
+static double scalarOr(Evaluation &e, unsigned i, double fallback) {
+  return e.has(i) && e.in(i).size() == 1 ? e.in(i).number(0) : fallback;
+}
+
+/// The boxes of one class that stay, best first: `boxes` has four numbers each.
+static Dims keepBoxes(Evaluation &e, const double *boxes, const double *scores,
+                      int64_t count, int64_t limit) {
+  bool byCenter = e.node.intAttr("center_point_box", 0);
+  double most = scalarOr(e, 3, 0);
+  bool hasLeast = e.has(4) && e.in(4).size() == 1;
+  Dims order, kept;
+  for (int64_t i = 0; i < count; ++i)
+    if (!std::isnan(scores[i]) && (!hasLeast || scores[i] > e.in(4).number(0)))
+      order.push_back(i);
+  llvm::stable_sort(order,
+                    [&](int64_t a, int64_t b) { return scores[a] > scores[b]; });
+  for (int64_t i : order) {
+    if (int64_t(kept.size()) >= limit)
+      break;
+    Box box(boxes + 4 * i, byCenter);
+    if (llvm::none_of(kept, [&](int64_t k) {
+          return Box(boxes + 4 * k, byCenter).overlap(box) > most;
+        }))
+      kept.push_back(i);
+  }
+  return kept;
+}
+
+/// NonMaxSuppression: batch, class and box of what stays.
+static LogicalResult evalNonMaxSuppression(Evaluation &e) {
+  const HostTensor &boxes = e.in(0), &scores = e.in(1);
+  if (!isFloat(boxes.type) || !isFloat(scores.type) || boxes.rank() != 3 ||
+      scores.rank() != 3 || boxes.shape[2] != 4 ||
+      boxes.shape[0] != scores.shape[0] || boxes.shape[1] != scores.shape[2])
+    return e.fail("its scores do not fit its boxes");
+  int64_t classes = scores.shape[1], count = boxes.shape[1];
+  // Each box is compared with those that stay.
+  constexpr int64_t limit = 1 << 12;
+  int64_t most = toInteger(scalarOr(e, 2, 0));
+  if (std::min(most, count) > limit)
+    return e.fail("keeps more than " + Twine(limit) + " boxes of a class");
+  Dims found;
+  for (int64_t b = 0; b < boxes.shape[0]; ++b)
+    for (int64_t k = 0; k < classes; ++k)
+      for (int64_t box :
+           keepBoxes(e, boxes.floats.data() + b * count * 4,
+                     scores.floats.data() + (b * classes + k) * count, count,
+                     most))
+        found.append({b, k, box});
+  HostTensor result = HostTensor::fromInts(found);
+  result.shape.assign({int64_t(found.size()) / 3, 3});
+  return e.result(std::move(result));
+}
+
+//===----------------------------------------------------------------------===//
 // By element
 //===----------------------------------------------------------------------===//
 
@@ -320,6 +404,7 @@ void zero::onnx_import::addIndexEvaluators(llvm::StringMap<Evaluator> &table) {
   table["Compress"] = {evalCompress, 2};
   table["GatherElements"] = {evalGatherElements, 2};
   table["GatherND"] = {evalGatherND, 2};
+  table["NonMaxSuppression"] = {evalNonMaxSuppression, 2};
   table["NonZero"] = {evalNonZero, 1};
   table["Scatter"] = {evalScatterElements, 3};
   table["ScatterElements"] = {evalScatterElements, 3};
