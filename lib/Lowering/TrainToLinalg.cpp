@@ -39,6 +39,7 @@ struct TrainToLinalg : zero::impl::TrainToLinalgBase<TrainToLinalg> {
     makeSignless(func);
     RewritePatternSet patterns(&getContext());
     populateTrainCastToLinalg(patterns);
+    populateTrainContractionToLinalg(patterns);
     populateTrainElementwiseToLinalg(patterns);
     populateTrainIndexToLinalg(patterns);
     populateTrainLossToLinalg(patterns);
