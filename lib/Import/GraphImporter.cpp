@@ -215,6 +215,11 @@ Value GraphImporter::valueOf(Binding &binding, Location loc) {
   if (binding.param && (binding.param->role != Role::Constant ||
                         isLargeConstant(*binding.param)))
     return readParam(*binding.param, loc);
+  if (binding.countsRows) {
+    emitError(loc) << "computes with the number of rows that the data select "
+                      "(NonZero), which is known when it runs only";
+    return {};
+  }
   if (const HostTensor *tensor = hostOf(binding))
     return constant(*tensor, loc);
   emitError(loc) << (binding.sequence
@@ -273,6 +278,16 @@ static FailureOr<HostTensor> evaluateShape(NodeReader &node, Binding *input) {
       ArrayRef(*shape).slice(start, std::max<int64_t>(end - start, 0)));
 }
 
+/// Whether what `node` makes of known inputs depends on how long a list is
+/// whose rows the data select.
+bool GraphImporter::countsRows(NodeReader &node, ArrayRef<Binding *> inputs) {
+  bool isShape = node.op() == "Shape" || node.op() == "Size";
+  return llvm::any_of(inputs, [&](Binding *input) {
+    return input && (input->countsRows ||
+                     (isShape && input->value && rowLists.find(input->value)));
+  });
+}
+
 /// Evaluates nodes that need no IR; `done` says whether this was one.
 LogicalResult GraphImporter::tryEvaluate(NodeReader &node,
                                          ArrayRef<Binding *> inputs,
@@ -307,8 +322,11 @@ LogicalResult GraphImporter::tryEvaluate(NodeReader &node,
   if (results.empty())
     results.push_back(std::move(*single));
   SmallVector<Binding> bound;
-  for (HostTensor &tensor : results)
+  bool counts = countsRows(node, inputs);
+  for (HostTensor &tensor : results) {
     bound.push_back(Binding(std::move(tensor)));
+    bound.back().countsRows = counts;
+  }
   return bindOutputs(node, bound);
 }
 
@@ -400,7 +418,11 @@ LogicalResult GraphImporter::importNode(const onnx::NodeProto &proto,
   bool done;
   if (failed(tryEvaluate(node, *inputs, done)))
     return failure();
-  return done ? success() : runHandler(node, *inputs);
+  if (done)
+    return success();
+  if (failed(runHandler(node, *inputs)))
+    return failure();
+  return rowLists.follow();
 }
 
 //===----------------------------------------------------------------------===//
@@ -452,6 +474,8 @@ LogicalResult GraphImporter::finish() {
       return failure();
   remarkOnNorms();
   func::ReturnOp::create(builder, fileLoc, values);
+  if (failed(rowLists.finish(function)))
+    return failure();
   function.setFunctionType(
       FunctionType::get(context, function.getFunctionType().getInputs(),
                         TypeRange(ValueRange(values))));
@@ -537,6 +561,14 @@ std::optional<DType> NodeContext::dtype(unsigned i) {
 std::optional<SmallVector<int64_t>> NodeContext::ints(unsigned i,
                                                       StringRef what) {
   const HostTensor *tensor = host(i);
+  // A reshaped list has the same rows.
+  bool isShape = node.op() == "Reshape" || node.op() == "Expand";
+  if (tensor && inputs[i]->countsRows && !isShape) {
+    node.error() << "its " << what
+                 << " is the number of rows that the data select (NonZero), "
+                    "which is known when it runs only";
+    return std::nullopt;
+  }
   if (tensor && !isFloat(tensor->type))
     return SmallVector<int64_t>(tensor->ints.begin(), tensor->ints.end());
   node.error() << "its " << what

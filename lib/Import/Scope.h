@@ -34,6 +34,9 @@ struct Binding {
   std::shared_ptr<std::vector<Binding>> sequence;
   /// An optional that has no element. One that has is its element.
   bool isNone = false;
+  /// Known at import, but made from the length of a list whose rows the data
+  /// select (RowLists.h): good as a shape only.
+  bool countsRows = false;
 
   Binding() = default;
   Binding(Value value) : value(value) {}

@@ -55,6 +55,11 @@ static cl::list<std::string>
            cl::desc("This input is a constant: the tensor of its name in a "
                     "safetensors or .npz file"),
            cl::value_desc("NAME=FILE"), cl::cat(category));
+static cl::opt<int64_t> moeCapacity(
+    "moe-capacity",
+    cl::desc("Mixture of experts: the most tokens that an expert takes, the "
+             "first of the batch; by default all there can be"),
+    cl::value_desc("N"), cl::cat(category));
 static cl::opt<bool>
     listParams("list-params",
                cl::desc("Print which tensors are trained, and why; without -o "
@@ -235,6 +240,11 @@ static bool run() {
     return false;
   options.train = trainPatterns;
   options.freeze = freezePatterns;
+  if (moeCapacity.getNumOccurrences()) {
+    if (moeCapacity <= 0)
+      return failWith("--moe-capacity: expected a positive number");
+    options.rowCapacity = moeCapacity;
+  }
   options.training = !loss.empty();
   options.optimizerModel = optimizerModel;
   options.checkpoint = ortCheckpoint;

@@ -73,6 +73,10 @@ struct ImportOptions {
   std::map<std::string, int64_t> dims;
   /// Inputs that are constants (`--value NAME=FILE`), by name.
   std::map<std::string, InputValue> values;
+  /// The most rows that a NonZero of data gives (`--moe-capacity`), for a
+  /// mixture of experts: the tokens that an expert takes; absent: all there can
+  /// be.
+  std::optional<int64_t> rowCapacity;
   /// Where the weights are written; empty: they are not written.
   std::string weightsPath;
   /// How the module names that file; empty: like weightsPath.
