@@ -23,6 +23,7 @@ import checkpoint  # noqa: E402
 import cuda  # noqa: E402
 import failures  # noqa: E402
 import harness  # noqa: E402
+import kinds  # noqa: E402
 import loss_scales  # noqa: E402
 import narrow  # noqa: E402
 import offload  # noqa: E402
@@ -33,6 +34,7 @@ import recompute  # noqa: E402
 import references  # noqa: E402
 import schedule  # noqa: E402
 import training  # noqa: E402
+import training_forms  # noqa: E402
 import transports  # noqa: E402
 
 
@@ -60,10 +62,12 @@ def main():
         trainer = references.add_cases(cases, tools)
         accumulation.add_cases(cases, trainer)
         cuda.add_cases(cases, runner, trainer)
+        kinds.add_cases(cases, tools)
         loss_scales.add_cases(cases, tools)
         output.add_cases(cases, tools)
         processes.add_cases(cases, tools)
         transports.add_cases(cases, runner)
+        training_forms.add_cases(cases, tools)
         if args.list:
             print("\n".join(name for name, _ in cases.cases))
             return 0

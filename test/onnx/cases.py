@@ -19,21 +19,28 @@ from onnx import numpy_helper
 
 import tensors
 
-FORM = 1  # of the files
+FORM = 2  # of the files
 KINDS = ("simple", "pytorch-converted", "pytorch-operator")
 
 
 def array_of(value):
     if isinstance(value, onnx.TensorProto):
         return numpy_helper.to_array(value)
+    if isinstance(value, onnx.SequenceProto):
+        return numpy_helper.to_list(value)
     return np.asarray(value) if isinstance(value, np.generic) else value
+
+
+def flat(name, value):
+    """A value as tensors with names: a sequence's are NAME.0, NAME.1, ... as in @forward."""
+    if not isinstance(value, list):
+        return [(name, value)]
+    return [pair for i, element in enumerate(value) for pair in flat(f"{name}.{i}", array_of(element))]
 
 
 def describe(value):
     if value is None:
         return "an empty optional"
-    if isinstance(value, (list, onnx.SequenceProto)):
-        return "a sequence"
     return f"a tensor of {getattr(value, 'dtype', type(value))}"
 
 
@@ -45,15 +52,15 @@ def names_of(model, count):
 
 
 def write_set(folder, number, model, inputs, outputs):
-    """Writes one data set; returns the names of what could not be written."""
+    """Writes one data set; returns the outputs that could not be written."""
     other = {}
     for role, names, values in (("inputs", names_of(model, len(inputs)), inputs),
                                 ("outputs", [o.name for o in model.graph.output], outputs)):
         arrays = {}
-        for name, value in zip(names, map(array_of, values)):
+        for name, value in (pair for n, v in zip(names, values) for pair in flat(n, array_of(v))):
             if tensors.holds(value):
                 arrays[name] = value
-            else:
+            elif role == "outputs":
                 other[name] = describe(value)
         tensors.save(folder / f"{role}_{number}.safetensors", arrays)
     return other

@@ -1,0 +1,89 @@
+# kinds.py - Cases of models of further kinds: encoders, rotary decoders, losses as outputs.
+#
+# Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The models of make_more_models.py: losses, norms and parameters are PyTorch's, stages give
+the same bits, a graph at a fixed batch is trained at another, and saved logits are PyTorch's.
+"""
+import struct
+
+import tensors
+import training
+from harness import Once, Run, model, require
+
+MODELS = ("bert", "llama")
+# Ranks and stages of each form; dynamo is exported at the batch of one rank.
+FORMS = {"ts_train": ((1, 0), (2, 1), (2, 2), (2, 3), (4, 3)), "ts_loss": ((1, 0), (2, 3)),
+         "dynamo": ((1, 0), (1, 3), (2, 3))}
+LOGITS_TOLERANCE = 1e-4
+
+
+class Trainer:
+    def __init__(self, tools):
+        self.tools, self.runs = tools, Once()
+
+    def train(self, *key):
+        return self.runs.get(key, lambda: self._train(*key))
+
+    def _train(self, name, form, optimizer, ranks, stage):
+        m = model(name)
+        batch = m.reference["batch"] // ranks
+        stem = self.tools.scratch / f"kinds-{name}-{form}-{optimizer}-{ranks}-{stage}"
+        metrics, weights = (stem.with_suffix(end) for end in (".jsonl", ".safetensors"))
+        flags = m.loss_flags(optimizer)
+        if form == "ts_loss":
+            flags[1] = "output:loss"
+        if form != "dynamo":
+            flags += ["--dim", f"batch={batch}"]
+        self.tools.ok("zero-run", m.folder / f"{form}.onnx", *flags, "--ranks", ranks, "--zero-stage", stage,
+                      "--batch", batch, "--data", m.folder / "data.safetensors", "--steps", m.reference["steps"],
+                      "--metrics", metrics, "--save-weights", weights)
+        return Run(metrics, weights)
+
+
+def close_to_pytorch(trainer, name, form, optimizer, ranks, stage):
+    m, run = model(name), trainer.train(name, form, optimizer, ranks, stage)
+    want = m.reference["runs"][f"{optimizer}_w1"]
+    training.close("loss", run.column("loss"), want["losses"])
+    training.close("grad_norm", run.column("grad_norm"), want["grad_norms"], 10 * training.LOSS_TOLERANCE)
+    if form == "ts_train":  # the others rename and turn parameters
+        final = tensors.load(m.folder / want["final"])
+        training.close_weights(run.weights, final, final)
+
+
+def stages_agree(trainer, name, form, optimizer, ranks, stages):
+    runs = [trainer.train(name, form, optimizer, ranks, stage) for stage in stages]
+    for stage, run in zip(stages[1:], runs[1:]):
+        training.same_bits(runs[0], run, f"of stages {stages[0]} and {stage}")
+
+
+def logits(tools, name, form, ranks, stage):
+    m = model(name)
+    batch = m.reference["batch"] // ranks
+    scratch = tools.scratch / f"logits-{name}-{form}-{ranks}"
+    scratch.mkdir()
+    first = {n: (dtype, [m.reference["batch"], *shape[1:]], data[:len(data) * m.reference["batch"] // shape[0]])
+             for n, (dtype, shape, data) in m.data.items() if n != "labels"}
+    tensors.save(scratch / "data.safetensors", first)
+    dims = [] if form == "dynamo" else ["--dim", f"batch={batch}"]
+    tools.ok("zero-run", m.folder / f"{form}.onnx", "--forward", *dims, "--batch", batch, "--ranks", ranks,
+             "--zero-stage", stage, "--data", scratch / "data.safetensors", "--save-outputs", scratch / "out.safetensors")
+    got = tensors.load(scratch / "out.safetensors")["logits"]
+    want = tensors.load(m.folder / "logits.safetensors")["logits"]
+    require(got[:2] == want[:2], f"logits are {got[:2]}, expected {want[:2]}")
+    values = [struct.unpack(f"<{len(t[2]) // 4}f", t[2]) for t in (got, want)]
+    worst = max(abs(x - y) for x, y in zip(*values))
+    require(worst <= LOGITS_TOLERANCE, f"logits differ by {worst:.1e}")
+
+
+def add_cases(cases, tools):
+    trainer = Trainer(tools)
+    for name in MODELS:
+        for form, places in FORMS.items():
+            for ranks, stage in places:
+                for optimizer in ("adamw", "sgd") if ranks > 1 and stage == 3 else ("adamw",):
+                    cases.add(f"kind {name}/{form} {optimizer} ranks {ranks} stage {stage}", close_to_pytorch,
+                              trainer, name, form, optimizer, ranks, stage)
+        cases.add(f"kind {name} stages", stages_agree, trainer, name, "ts_train", "adamw", 2, (1, 2, 3))
+        for form, ranks, stage in (("ts_train", 1, 0), ("ts_train", 2, 3), ("dynamo", 1, 0), ("dynamo", 4, 3)):
+            cases.add(f"kind {name}/{form} logits ranks {ranks}", logits, tools, name, form, ranks, stage)
