@@ -307,6 +307,7 @@ void addControlFlowHandlers(HandlerTable &table);
 void addNonZeroHandlers(HandlerTable &table);
 void addRecurrentHandlers(HandlerTable &table);
 void addRotaryHandlers(HandlerTable &table);
+void addAttentionRelativeHandlers(HandlerTable &table);
 
 } // namespace mlir::zero::onnx_import
 

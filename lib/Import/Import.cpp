@@ -50,6 +50,7 @@ const HandlerTable &onnx_import::handlers() {
     addRandomHandlers(entries);
     addTrainingHandlers(entries);
     addRotaryHandlers(entries);
+    addAttentionRelativeHandlers(entries);
     return entries;
   }();
   return table;

@@ -234,9 +234,52 @@ static LogicalResult importBernoulli(NodeContext &c) {
       one, c.b.getNamedAttr("to", TypeAttr::get(element))));
 }
 
+/// Classes drawn by the logarithms of their weights, [batch, classes]: how many
+/// classes have a running sum of probabilities that a uniform number reaches.
+static LogicalResult importMultinomial(NodeContext &c) {
+  Value weights = c.value(0);
+  if (!weights)
+    return failure();
+  int64_t number = c.node.intAttr("dtype", onnx::TensorProto::INT32);
+  int64_t count = c.node.intAttr("sample_size", 1);
+  std::optional<DType> type = dtypeFromOnnx(int32_t(number));
+  if (!type || (type != DType::I32 && type != DType::I64))
+    return c.fail("draws classes as int32 or int64, not as dtype " +
+                  std::to_string(number));
+  SmallVector<int64_t> shape(shapeOf(weights));
+  if (shape.size() != 2 || !isa<FloatType>(typeOf(weights).getElementType()) ||
+      shape[1] < 1 || count < 1)
+    return c.fail("expects floats of batch and classes, and a sample_size of "
+                  "at least 1");
+  Type wide = c.b.getF32Type(), integer = c.b.getI64Type();
+  auto cast = [&](Value x, Type to) {
+    return c.emit<train::CastOp>(x,
+                                 c.b.getNamedAttr("to", TypeAttr::get(to)));
+  };
+  Value sums = c.emit<train::CumulativeSumOp>(
+      c.emit<train::SoftmaxOp>(cast(weights, wide), c.integer("axis", 1)),
+      c.integer("axis", 1));
+  if (!sums)
+    return failure();
+  Value drawn = draw<train::RandomUniformOp>(c, newSite(c),
+                                             {shape[0], count, 1}, wide);
+  Value reached = c.emit<train::GreaterEqualOp>(
+      {drawn, c.reshape(sums, {shape[0], 1, shape[1]})});
+  Value classes = c.emit<train::ReduceSumOp>(cast(reached, integer),
+                                             c.list("axes", {2}));
+  if (!classes)
+    return failure();
+  // The last sum may be below 1.
+  classes =
+      c.emit<train::MinOp>({classes, c.scalar(classes, double(shape[1] - 1))});
+  return c.result(
+      type == DType::I64 ? classes : cast(classes, c.b.getI32Type()));
+}
+
 void zero::onnx_import::addRandomHandlers(HandlerTable &table) {
   table["Bernoulli"] = {importBernoulli, 1, 15};
   table["Dropout"] = {importDropout, 1};
+  table["Multinomial"] = {importMultinomial, 1, 7};
   table["RandomNormal"] = {importNormal};
   table["RandomNormalLike"] = {importNormal, 1};
   table["RandomUniform"] = {importUniform};
