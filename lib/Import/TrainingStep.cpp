@@ -146,8 +146,8 @@ void StepMaker::makeStates() {
   for (auto param : llvm::make_early_inc_range(module.getOps<ParamOp>())) {
     if (!form.states.contains(param.getSymName()))
       continue;
-    OpBuilder symbols(param);
-    auto state = StateOp::create(symbols, param.getLoc(), param.getSymName(),
+    OpBuilder b(param);
+    auto state = StateOp::create(b, param.getLoc(), param.getSymName(),
                                  StringRef(), param.getLogicalType());
     state.setInitFileAttr(param.getInitFileAttr());
     state.setInitTensorAttr(param.getInitTensorAttr());
@@ -167,7 +167,7 @@ void StepMaker::makeStates() {
 /// Whether an update can be made of `op`: what is before is the gradient.
 static bool isPartOfUpdate(Operation *op) {
   return isa<OptimizerUpdate>(op) || op->hasTrait<OpTrait::Elementwise>() ||
-         op->hasTrait<OpTrait::ResultsBroadcastableShape>();
+         op->hasTrait<train::BroadcastElementwise>();
 }
 
 /// Gives `param` the states of its shape that its new value is computed from.
