@@ -27,7 +27,7 @@ func.func @forward(%x: tensor<3x4xf32> {zero.input = "x"}) -> (tensor<f32> {zero
 // CHECK-LABEL: func @forward
 // CHECK-SAME: (%[[X:.*]]: tensor<3x4xf32> {zero.input = "x"})
 // CHECK: %[[Y:.*]] = train.reduce_log_sum_exp %[[X]] axes [1]
-// CHECK: %[[KEPT:.*]] = train.reshape %[[Y]] to [3, 1]
+// CHECK: %[[KEPT:.*]] = train.reshape %[[Y]] : tensor<{{.*}}> to tensor<3x1xf32>
 // CHECK: %[[SHIFTED:.*]] = train.sub %[[X]], %[[KEPT]]
 // CHECK: %[[P:.*]] = train.exp %[[SHIFTED]]
 // CHECK: train.mul %{{.*}}, %[[P]]
