@@ -16,8 +16,10 @@
 
 #include "llvm/ADT/APFloat.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <cstring>
+#include <sys/mman.h>
 #include <unistd.h>
 
 using namespace mlir;
@@ -54,11 +56,31 @@ static void appendConverted(DType from, const char *at, DType to,
   out.append(bytes, bytes + byteSize(to));
 }
 
-void NewValue::write(llvm::raw_ostream &os) const {
-  if (from == to && !transposed) {
-    os.write(bytes.data(), bytes.size());
-    return;
+/// Takes pages that lie in `bytes` out of the resident set: of mapped files
+/// they come back when they are read, and others stay.
+static void leaveMemory(StringRef bytes) {
+#ifdef MADV_PAGEOUT
+  uint64_t page = uint64_t(sysconf(_SC_PAGESIZE));
+  uint64_t begin = llvm::alignTo(uintptr_t(bytes.begin()), page);
+  uint64_t end = llvm::alignDown(uintptr_t(bytes.end()), page);
+  if (begin < end)
+    (void)madvise(reinterpret_cast<void *>(begin), end - begin, MADV_PAGEOUT);
+#endif
+}
+
+/// Writes a part of a file at a time.
+static void writeBytes(StringRef bytes, llvm::raw_ostream &os) {
+  constexpr size_t most = 8 << 20;
+  for (size_t at = 0; at < bytes.size(); at += most) {
+    StringRef part = bytes.substr(at, most);
+    os.write(part.data(), part.size());
+    leaveMemory(part);
   }
+}
+
+void NewValue::write(llvm::raw_ostream &os) const {
+  if (from == to && !transposed)
+    return writeBytes(StringRef(bytes.data(), bytes.size()), os);
   unsigned width = byteSize(from);
   uint64_t count = bytes.size() / width;
   uint64_t rows = transposed ? shape[0] : 1, cols = rows ? count / rows : 0;
@@ -129,7 +151,7 @@ void Rope::write(llvm::raw_ostream &os) const {
     if (piece.value)
       piece.value->write(os);
     else
-      os.write(piece.bytes.data(), piece.bytes.size());
+      writeBytes(piece.bytes, os);
   }
 }
 

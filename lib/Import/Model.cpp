@@ -250,8 +250,14 @@ static LogicalResult checkVersions(Model &model, ErrorFn error) {
     found = true;
     model.opset = import.version();
   }
-  if (!found)
+  // A model of other operators alone needs none.
+  bool needed = llvm::any_of(model.graph().node(), [](const auto &node) {
+    return node.domain().empty() || node.domain() == "ai.onnx";
+  });
+  if (!found && (needed || !model.proto.opset_import_size()))
     return error() << "imports no version of the default operator set";
+  if (!found)
+    model.opset = minOpset;
   if (model.opset < minOpset || model.opset > maxOpset)
     return error() << "uses opset " << model.opset << "; supported are "
                    << minOpset << " to " << maxOpset;

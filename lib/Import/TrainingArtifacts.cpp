@@ -43,6 +43,10 @@ private:
   void dropAccumulators();
   LogicalResult replaceOutputs();
   void nameSeed();
+  int64_t sizeOf(const onnx::TensorShapeProto_Dimension &dim) const;
+  void rename(StringRef from, const std::string &to);
+  void splitSamples();
+  void splitInput(onnx::ValueInfoProto &input, int64_t batch, int64_t rows);
   LogicalResult takeWeights();
   LogicalResult takeWeight(const onnx::ValueInfoProto *input,
                            TensorData &tensor);
@@ -168,10 +172,76 @@ void ArtifactReader::nameSeed() {
   type.mutable_shape();
   for (int64_t dim : one->shape)
     type.mutable_shape()->add_dim()->set_dim_value(dim);
+  rename(name, kSeedInput.str());
+}
+
+/// Lets nodes use another value.
+void ArtifactReader::rename(StringRef from, const std::string &to) {
   for (onnx::NodeProto &node : *graph.mutable_node())
     for (std::string &used : *node.mutable_input())
-      if (used == name)
-        used = kSeedInput.str();
+      if (used == from)
+        used = to;
+}
+
+//===----------------------------------------------------------------------===//
+// Samples
+//===----------------------------------------------------------------------===//
+
+/// The size of a dimension; -1 where it is not known yet.
+int64_t
+ArtifactReader::sizeOf(const onnx::TensorShapeProto_Dimension &dim) const {
+  if (dim.has_dim_value())
+    return dim.dim_value();
+  auto given = options.dims.find(dim.dim_param());
+  return given == options.dims.end() ? -1 : given->second;
+}
+
+/// The loss of a language model takes its labels as one row of all tokens. As
+/// [samples, tokens] they can be cut into the parts of the ranks.
+void ArtifactReader::splitInput(onnx::ValueInfoProto &input, int64_t batch,
+                                int64_t rows) {
+  std::string flat = input.name() + " as one row", shape = flat + ", its shape";
+  rename(input.name(), flat);
+  auto *dims = input.mutable_type()->mutable_tensor_type()->mutable_shape();
+  dims->clear_dim();
+  dims->add_dim()->set_dim_value(batch);
+  dims->add_dim()->set_dim_value(rows / batch);
+  onnx::NodeProto constant, reshape;
+  constant.set_op_type("Constant");
+  constant.add_output(shape);
+  onnx::AttributeProto &value = *constant.add_attribute();
+  value.set_name("value_ints");
+  value.set_type(onnx::AttributeProto::INTS);
+  value.add_ints(rows);
+  reshape.set_op_type("Reshape");
+  reshape.set_name(flat);
+  reshape.add_input(input.name());
+  reshape.add_input(shape);
+  reshape.add_output(flat);
+  for (onnx::NodeProto *node : {&reshape, &constant}) {
+    graph.add_node()->Swap(node);
+    for (int i = graph.node_size() - 1; i > 0; --i)
+      graph.mutable_node()->SwapElements(i, i - 1);
+  }
+}
+
+void ArtifactReader::splitSamples() {
+  int64_t batch = -1;
+  for (onnx::ValueInfoProto &input : *graph.mutable_input()) {
+    const auto &shape = input.type().tensor_type().shape();
+    if (!shape.dim_size() || model.initializer(input.name()) ||
+        input.name() == kSeedInput)
+      continue;
+    int64_t rows = sizeOf(shape.dim(0));
+    if (batch < 0)
+      batch = rows;
+    int32_t type = input.type().tensor_type().elem_type();
+    bool labels =
+        type == onnx::TensorProto::INT64 || type == onnx::TensorProto::INT32;
+    if (labels && batch > 0 && shape.dim_size() == 1 && rows > batch &&
+        rows % batch == 0)
+      splitInput(input, batch, rows);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -309,6 +379,7 @@ LogicalResult ArtifactReader::run() {
   if (failed(replaceOutputs()) || failed(takeWeights()))
     return failure();
   if (options.found) {
+    splitSamples();
     options.found->gradients = true;
     if (failed(takeOptimizer()))
       return failure();

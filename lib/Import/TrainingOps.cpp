@@ -15,6 +15,8 @@
 #include "lib/Import/Formula.h"
 #include "lib/Import/Window.h"
 
+#include "zero/Autodiff/Autodiff.h"
+
 using namespace mlir;
 using namespace mlir::zero::onnx_import;
 
@@ -495,6 +497,109 @@ static LogicalResult importScale(NodeContext &c) {
 }
 
 //===----------------------------------------------------------------------===//
+// Gradients by way of the operator
+//===----------------------------------------------------------------------===//
+
+Value NodeContext::call(StringRef op, MutableArrayRef<Binding> given) {
+  auto handler = handlers().find(op);
+  if (node.failed() || handler == handlers().end())
+    return {};
+  NodeReader reader(node.message(), loc(), importer.opsetOf(""));
+  SmallVector<Binding *> pointers;
+  for (Binding &binding : given)
+    pointers.push_back(binding.exists() ? &binding : nullptr);
+  SmallVector<Binding> made(1);
+  NodeContext inner(importer, reader, pointers, made);
+  if (failed(handler->second.fn(inner)) || reader.failed())
+    return {};
+  return made[0].value;
+}
+
+/// The gradients by `variables` of what was computed as `y`, where `grad` is
+/// the gradient by `y`: those of the sum of y * grad.
+static FailureOr<SmallVector<Value>>
+gradientsOf(NodeContext &c, Value y, Value grad, ArrayRef<Value> variables) {
+  if (!y || !grad)
+    return failure();
+  if (y.getType() != grad.getType())
+    return c.fail("its gradient does not have the shape of the result");
+  Formula f{c};
+  Value sum =
+      f.sum(f.mul(y, grad), llvm::to_vector(llvm::seq<int64_t>(0, rankOf(y))),
+            /*keepDims=*/false);
+  if (!sum)
+    return failure();
+  SmallVector<train::Variable> lists;
+  for (Value variable : variables)
+    lists.push_back({variable});
+  return train::buildGradients(c.b, sum, lists);
+}
+
+/// The gradient by the data of an operator that only picks elements: its values
+/// do not matter. The inputs that are neither the gradient nor the shape of the
+/// data are the operator's own, behind the data.
+static LogicalResult importPickGrad(NodeContext &c, StringRef op,
+                                    unsigned gradInput, unsigned shapeInput) {
+  Value grad = c.value(gradInput);
+  auto shape = c.ints(shapeInput, "shape");
+  if (!grad || !shape)
+    return failure();
+  if (!countElements(*shape))
+    return c.fail("its shape has more elements than can be counted");
+  Value data = Formula{c}.filled(c.scalar(grad, 0), *shape, 0);
+  SmallVector<Binding> inputs{Binding(data)};
+  for (unsigned i = 0; i < c.numInputs(); ++i)
+    if (i != gradInput && i != shapeInput)
+      inputs.push_back(c.has(i) ? c.binding(i) : Binding());
+  auto grads = gradientsOf(c, c.call(op, inputs), grad, data);
+  if (failed(grads))
+    return failure();
+  return c.result(grads->front() ? grads->front() : data);
+}
+
+/// (dY, X, W) -> (dX, dW, dB).
+static LogicalResult importConvTransposeGrad(NodeContext &c) {
+  auto v = allValues(c, 3);
+  if (!v)
+    return failure();
+  SmallVector<Binding> inputs{Binding((*v)[1]), Binding((*v)[2])};
+  auto grads = gradientsOf(c, c.call("ConvTranspose", inputs), (*v)[0],
+                           {(*v)[1], (*v)[2]});
+  if (failed(grads))
+    return failure();
+  for (unsigned i = 0; i < std::min(2u, c.numResults()); ++i)
+    c.set(i, (*grads)[i]);
+  SmallVector<int64_t> axes{0};
+  for (int64_t d = 2; d < rankOf((*v)[0]); ++d)
+    axes.push_back(d);
+  if (c.isUsed(2))
+    c.set(2, Formula{c}.sum((*v)[0], axes, /*keepDims=*/false));
+  return success();
+}
+
+/// dY where the mask is, scaled as the elements were; (dY, mask, ratio, mode).
+static LogicalResult importDropoutGrad(NodeContext &c) {
+  Value grad = c.value(0);
+  if (!grad)
+    return failure();
+  double ratio = 0.5;
+  for (unsigned i : {2u, 3u})
+    if (c.has(i) && (!c.host(i) || c.host(i)->size() != 1))
+      return c.fail("its ratio and mode must be known at import");
+  if (c.has(2))
+    ratio = c.host(2)->number(0);
+  bool training = !c.has(3) || c.host(3)->number(0) != 0;
+  if (!training || ratio == 0)
+    return c.result(grad);
+  if (!(ratio > 0 && ratio < 1))
+    return c.fail("expects a ratio in [0, 1)");
+  Formula f{c};
+  Value mask = c.value(1);
+  Value kept = mask ? f.where(mask, grad, c.scalar(grad, 0)) : Value();
+  return c.result(f.mul(kept, 1 / (1 - ratio)));
+}
+
+//===----------------------------------------------------------------------===//
 // Table
 //===----------------------------------------------------------------------===//
 
@@ -525,6 +630,17 @@ static void addGradients(HandlerTable &table, StringRef domain) {
   add("ConvGrad", importConvGrad, 3);
   add("MaxPoolGrad", importMaxPoolGrad, 2);
   add("GatherGrad", importGatherGrad, 3);
+  add("ConvTransposeGrad", importConvTransposeGrad, 3);
+  add("DropoutGrad", importDropoutGrad, 2);
+  auto addPick = [&](StringRef name, StringRef op, unsigned grad,
+                     unsigned shape) {
+    add(
+        name,
+        [=](NodeContext &c) { return importPickGrad(c, op, grad, shape); }, 3);
+  };
+  addPick("GatherElementsGrad", "GatherElements", 0, 1);
+  addPick("GatherNDGrad", "GatherND", 2, 0);
+  addPick("SliceGrad", "Slice", 0, 1);
 }
 
 void zero::onnx_import::addTrainingHandlers(HandlerTable &table) {
