@@ -209,7 +209,7 @@ LogicalResult StepBuilder::differentiate() {
 //===----------------------------------------------------------------------===//
 
 bool StepBuilder::hasGradients() {
-  for (unsigned i = 0, e = function->getNumResults(); i < e; ++i)
+  for (unsigned i = 0, e = function.getNumResults(); i < e; ++i)
     if (function.getResultAttr(i, kGradientAttr))
       return true;
   return false;

@@ -35,7 +35,7 @@ func.func @forward(%x: tensor<4xf32> {zero.input = "x"}, %seed: tensor<f32> {zer
   %w = zero.read @w : tensor<4xf32>
   %f = zero.read @frozen : tensor<4xf32>
   %0 = train.mul %w, %x : tensor<4xf32>
-  %1 = train.reduce_sum %0 axes [0] keepdims : (tensor<4xf32>) -> tensor<1xf32>
+  %1 = train.reduce_sum %0 axes [0] {keepdims} : (tensor<4xf32>) -> tensor<1xf32>
   %2 = train.mul %x, %seed : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   return %2, %1, %f : tensor<4xf32>, tensor<1xf32>, tensor<4xf32>
 }

@@ -26,7 +26,7 @@
 // RUN: not zero-opt %t/blocks.mlir -train-step 2>&1 | FileCheck %s --check-prefix=BLOCKS
 
 // SCALE: error: initial and least loss scale are 1.000000e+39 and 1.000000e+00, expected positive numbers of f32, from {{.*}}
-// OPTIMIZER: error: unknown optimizer lion, expected sgd, adam, adamw or none
+// OPTIMIZER: error: unknown optimizer lion, expected sgd, adam, adamw, adamw-hf, adagrad or none
 // BETA: error: betas 9.000000e-01 and 1.000000e+00 are not in [0, 1)
 // MOMENTUM: error: momentum -1.000000e+00 is negative
 // EPSILON: error: epsilon -1.000000e+00 is negative
