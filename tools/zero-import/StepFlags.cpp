@@ -45,7 +45,7 @@ struct ListFlag : cl::list<std::string> {
 } // namespace
 
 static TextFlag textFlags[] = {
-    {"optimizer", "string", "adamw (default), adam, sgd or none"},
+    {"optimizer", "string", "adamw (default), adamw-hf, adam, adagrad, sgd or none"},
     {"momentum", "M", "sgd: momentum (default 0)"},
     {"weight-decay", "W", "Weight decay (default: 0.01 for adamw, else 0)"},
     {"betas", "a,b", "adam, adamw: decay of the moments (default 0.9,0.999)"},

@@ -96,7 +96,7 @@ static void addCompileFlags(Flags &flags, RunOptions &options,
   flags.text("--loss", &options.loss, "LOSS",
              "cross-entropy, causal-lm, mse, bce or output:NAME");
   flags.text("--optimizer", &options.optimizer, "NAME",
-             "sgd, adam or adamw (default adamw)");
+             "sgd, adam, adamw (default), adamw-hf or adagrad");
   flags.number("--momentum", &options.momentum, 0, "M",
                "momentum of sgd (default 0)");
   flags.text("--betas", &raw.betas, "A,B",

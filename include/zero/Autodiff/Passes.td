@@ -263,13 +263,23 @@ def TrainStepPass : Pass<"train-step", "::mlir::ModuleOp"> {
     %w1 = train.cast %m1 : tensor<10x64xf32> to tensor<10x64xbf16>
     zero.assign @w, %w1 : tensor<10x64xbf16>
     ```
+
+    A function whose results are marked `train.gradient` computes the gradients
+    itself: then none are made, the loss is the result marked `train.loss`, and
+    the argument marked `train.loss_seed`, if there is one, becomes 1, or what
+    micro-batches and loss scale make of it.
+
+    ```mlir
+    func.func @forward(%x: tensor<4xf32>, %seed: tensor<f32> {train.loss_seed})
+        -> (tensor<f32> {train.loss}, tensor<4xf32> {train.gradient = "w"})
+    ```
   }];
   let options = [
     Option<"loss", "loss", "std::string", "\"cross-entropy\"",
            "cross-entropy, causal-lm, mse or bce (with :OUTPUT to choose an "
            "output), or output:NAME">,
     Option<"optimizer", "optimizer", "std::string", "\"adamw\"",
-           "sgd, adam, adamw, or none for gradients as outputs">,
+           "sgd, adam, adamw, adamw-hf, adagrad, or none for gradients as outputs">,
     Option<"momentum", "momentum", "double", "0.0", "sgd: momentum">,
     Option<"dampening", "dampening", "double", "0.0",
            "sgd: dampening of the momentum">,
