@@ -228,16 +228,18 @@ Place SampleFinder::find(Operation *op) const {
       .Case([&](train::GatherOp op) { return gather(op); })
       .Case([&](train::MatmulOp op) { return matmul(op); })
       .Case<train::ReduceSumOp, train::ReduceMeanOp, train::ReduceMaxOp,
-            train::ReduceMinOp>([&](auto op) {
+            train::ReduceMinOp, train::ReduceProdOp,
+            train::ReduceLogSumExpOp>([&](auto op) {
         return reduce(op, op.getAxes(), op.getKeepdims());
       })
-      .Case<train::SoftmaxOp, train::LogSoftmaxOp>([&](auto op) {
+      .Case<train::SoftmaxOp, train::LogSoftmaxOp,
+            train::CumulativeSumOp>([&](auto op) {
         Place from = of(op.getInput());
         bool mixed = from.kind == Place::Along &&
                      from.dim == int64_t(op.getAxis());
         return mixed ? Place() : from;
       })
-      .Case<train::LayerNormOp, train::RmsNormOp>(
+      .Case<train::LayerNormOp, train::RmsNormOp, train::NormalizeOp>(
           [&](auto op) { return outside(op, op.getAxis()); })
       .Case<train::GemmOp, train::ConvOp, train::MaxPoolOp, train::AvgPoolOp,
             train::BatchNormOp, train::BatchNormInferenceOp,
@@ -295,8 +297,12 @@ LogicalResult SampleFinder::run() {
   bool equal = findInputs();
   for (Operation &op : function.getBody().front()) {
     Place where = equal ? find(&op) : Place();
+    // Further results of another rank are statistics.
     for (Value result : op.getResults())
-      places[result] = where;
+      places[result] =
+          typeOf(result).getRank() == typeOf(op.getResult(0)).getRank()
+              ? where
+              : Place();
     LogicalResult placed =
         TypeSwitch<Operation *, LogicalResult>(&op)
             .Case([&](train::DropoutOp op) {

@@ -117,9 +117,9 @@ static LogicalResult checkOffload(ModuleOp module,
 /// Makes a training step of the module unless it is one. Attention is a library
 /// function, where the target's library has it.
 static LogicalResult buildStep(ModuleOp module, const CompileOptions &options) {
-  std::optional<train::AttentionLibrary> library;
-  if (StringRef(options.target).starts_with("cuda:"))
-    library = train::AttentionLibrary::Gpu;
+  auto library = StringRef(options.target).starts_with("cuda:")
+                     ? train::AttentionLibrary::Gpu
+                     : train::AttentionLibrary::Host;
   if (options.trainStep) {
     train::TrainStepOptions step = *options.trainStep;
     step.attention = library;

@@ -147,8 +147,8 @@ static bool readStepOptions(train::TrainStepOptions &options) {
     return failWith("--raise-attention needs --loss: it says how a step is "
                     "made");
   options.labels = labels;
-  if (raiseAttention)
-    options.attention = train::AttentionLibrary::Gpu;
+  options.attention = raiseAttention ? train::AttentionLibrary::Gpu
+                                     : train::AttentionLibrary::Host;
   return true;
 }
 
