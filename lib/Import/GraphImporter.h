@@ -30,6 +30,8 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <list>
+
 namespace mlir::zero::onnx_import {
 
 class GraphImporter {

@@ -72,8 +72,8 @@ def main():
             print("\n".join(name for name, _ in cases.cases))
             return 0
         passed, failed = cases.run(args.j, args.only)
-    kinds = ", ".join(f"{kind} {seconds:.0f}" for kind, seconds in cases.seconds.most_common(12))
-    print(f"seconds of cases by kind: {kinds}")
+    slowest = ", ".join(f"{kind} {seconds:.0f}" for kind, seconds in cases.seconds.most_common(12))
+    print(f"seconds of cases by kind: {slowest}")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 
