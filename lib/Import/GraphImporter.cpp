@@ -117,6 +117,8 @@ LogicalResult GraphImporter::inputShape(const onnx::ValueInfoProto &input,
       return error() << "has the bad dimension " << size;
     shape.push_back(size);
   }
+  if (rebatch)
+    rebatch->addInput(input.name(), shape);
   if (!countElements(shape))
     return error() << "has more elements than can be counted";
   return success();
@@ -340,6 +342,11 @@ static std::string handlerKey(NodeReader &node) {
 LogicalResult GraphImporter::runHandler(NodeReader &node,
                                         ArrayRef<Binding *> inputs) {
   auto it = handlers().find(handlerKey(node));
+  // Operators whose inputs say the shape of the result have an evaluator only.
+  if (it == handlers().end() && node.isOfDefaultDomain() &&
+      findEvaluator(node.op()).fn)
+    return node.error()
+           << "its inputs must be known at import; they depend on the data";
   if (it == handlers().end() || node.version() < it->second.since)
     return emitError(node.location())
            << "operator '" << printable(node.op()) << "' of domain '"
@@ -378,7 +385,46 @@ LogicalResult GraphImporter::bindOutputs(NodeReader &node,
       return node.error() << "its output " << i << " ('" << printable(names[i])
                           << "') is used, which is not supported";
   }
+  return rebatch && scope->isMainGraph() ? addToRebatch(node) : success();
+}
+
+/// Gives `node` the shapes that it needs at the new batch in place of those
+/// that are written down.
+LogicalResult GraphImporter::correctShapes(NodeReader &node,
+                                           MutableArrayRef<Binding *> inputs,
+                                           std::list<Binding> &made) {
+  bool slices = node.op() == "Slice";
+  unsigned at = slices ? 2 : 1; // the ends, or the shape
+  if (!node.isOfDefaultDomain() || inputs.size() <= at || !inputs[at] ||
+      (!slices && node.op() != "Reshape" && node.op() != "Expand"))
+    return success();
+  const HostTensor *literal = hostOf(*inputs[at]);
+  if (!literal || isFloat(literal->type))
+    return success();
+  SmallVector<int64_t> axes =
+      llvm::to_vector(llvm::seq<int64_t>(0, literal->ints.size()));
+  if (slices && inputs.size() > 3 && inputs[3])
+    if (const HostTensor *given = hostOf(*inputs[3]))
+      axes.assign(given->ints.begin(), given->ints.end());
+  auto corrected = rebatch->correct(
+      node, inputs[0] ? shapeOfBinding(*inputs[0]) : std::nullopt,
+      literal->ints, axes);
+  if (failed(corrected))
+    return failure();
+  if (*corrected) {
+    HostTensor tensor(literal->type, {int64_t((*corrected)->size())});
+    tensor.ints.assign((*corrected)->begin(), (*corrected)->end());
+    inputs[at] = &made.emplace_back(std::move(tensor));
+  }
   return success();
+}
+
+LogicalResult GraphImporter::addToRebatch(NodeReader &node) {
+  SmallVector<MaybeShape> shapes;
+  for (const std::string &name : node.message().output())
+    shapes.push_back(name.empty() ? std::nullopt
+                                  : shapeOfBinding(scope->bindings[name]));
+  return rebatch->add(node, shapes);
 }
 
 /// What the inputs stand for, null where one is left out. The model's graph has
@@ -415,6 +461,9 @@ LogicalResult GraphImporter::importNode(const onnx::NodeProto &proto,
     return callFunction(node, *function, *inputs);
   std::list<Binding> made;
   addAttributeInputs(node, *inputs, made);
+  if (rebatch && rebatch->makesNew() && scope->isMainGraph() &&
+      failed(correctShapes(node, *inputs, made)))
+    return failure();
   bool done;
   if (failed(tryEvaluate(node, *inputs, done)))
     return failure();

@@ -25,6 +25,7 @@
 #include "dialects/Zero/Zero.h"
 #include "lib/Import/Evaluator.h"
 #include "lib/Import/Parameters.h"
+#include "lib/Import/Rebatch.h"
 #include "lib/Import/RowLists.h"
 #include "lib/Import/Scope.h"
 
@@ -42,6 +43,9 @@ public:
   /// Makes the module's content: the parameters and the function @forward.
   LogicalResult run();
 
+  /// The import is one of the two that change the batch. Outlives this.
+  void setRebatch(Rebatch *both) { rebatch = both; }
+
 private:
   friend class NodeContext;
 
@@ -53,6 +57,10 @@ private:
   LogicalResult inputShape(const onnx::ValueInfoProto &input,
                            SmallVectorImpl<int64_t> &shape);
   LogicalResult importNode(const onnx::NodeProto &proto, Location loc);
+  LogicalResult correctShapes(NodeReader &node,
+                              MutableArrayRef<Binding *> inputs,
+                              std::list<Binding> &made);
+  LogicalResult addToRebatch(NodeReader &node);
   FailureOr<SmallVector<Binding *>> inputsOf(NodeReader &node);
   LogicalResult tryEvaluate(NodeReader &node, ArrayRef<Binding *> inputs,
                             bool &done);
@@ -120,6 +128,7 @@ private:
   int64_t hostTotal = 0;
   int64_t trainedNorms = 0, tracedNorms = 0;
   int64_t randomSites = 0;
+  Rebatch *rebatch = nullptr;
 };
 
 /// What the handler of an operator sees of one node.

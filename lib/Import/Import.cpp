@@ -82,6 +82,47 @@ static LogicalResult checkValues(const Model &model,
   return success();
 }
 
+/// The batch that a model was exported at: the first dimension of its first
+/// input, unless that has a name.
+static std::optional<int64_t> fixedBatch(const Model &model,
+                                         const ImportOptions &options) {
+  llvm::StringSet<> weights;
+  for (const TensorData &weight : model.initializers)
+    weights.insert(weight.name);
+  for (const auto &input : model.graph().input()) {
+    if (weights.contains(input.name()) || options.values.count(input.name()))
+      continue;
+    const auto &shape = input.type().tensor_type().shape();
+    if (shape.dim_size() == 0 || !shape.dim(0).has_dim_value() ||
+        shape.dim(0).dim_value() <= 0)
+      return std::nullopt;
+    return shape.dim(0).dim_value();
+  }
+  return std::nullopt;
+}
+
+/// The first of the two imports that change the batch. It says nothing but
+/// errors.
+static LogicalResult recordShapes(const Model &model,
+                                  const ImportOptions &options,
+                                  Rebatch &rebatch, Location loc) {
+  MLIRContext *context = loc.getContext();
+  ScopedDiagnosticHandler quiet(context, [](Diagnostic &diagnostic) {
+    return success(diagnostic.getSeverity() != DiagnosticSeverity::Error);
+  });
+  FailureOr<std::unique_ptr<Parameters>> parameters =
+      Parameters::decide(model, options, context);
+  if (failed(parameters))
+    return failure();
+  OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
+  GraphImporter importer(model, **parameters, options, *module);
+  importer.setRebatch(&rebatch);
+  if (failed(importer.run()))
+    return failure();
+  rebatch.startNew();
+  return success();
+}
+
 static void fillReport(const Parameters &parameters,
                        std::vector<ParamReport> &report) {
   for (const std::unique_ptr<Param> &param : parameters.all()) {
@@ -129,9 +170,17 @@ zero::importOnnx(StringRef path, MLIRContext &context,
     return failure();
   if (options.report)
     fillReport(**parameters, *options.report);
+  std::optional<Rebatch> rebatch;
+  if (std::optional<int64_t> batch = fixedBatch(**model, options))
+    if (options.batch && *options.batch != *batch) {
+      rebatch.emplace(*batch, *options.batch);
+      if (failed(recordShapes(**model, options, *rebatch, loc)))
+        return failure();
+    }
   OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
   GraphImporter importer(**model, **parameters, options, *module);
-  if (failed(importer.run()))
+  importer.setRebatch(rebatch ? &*rebatch : nullptr);
+  if (failed(importer.run()) || (rebatch && failed(rebatch->finish())))
     return failure();
   if (options.found && (*model)->training &&
       failed(finishTraining(*module, **model, *options.found)))

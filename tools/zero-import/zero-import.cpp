@@ -50,6 +50,11 @@ static cl::opt<std::string>
 static cl::list<std::string> dims("dim",
                                   cl::desc("Size of a symbolic dimension"),
                                   cl::value_desc("NAME=N"), cl::cat(category));
+static cl::opt<int64_t>
+    batch("batch",
+          cl::desc("Import a model that was exported at a fixed batch at this "
+                   "one, where that is provably possible"),
+          cl::value_desc("N"), cl::init(0), cl::cat(category));
 static cl::list<std::string>
     values("value",
            cl::desc("This input is a constant: the tensor of its name in a "
@@ -119,6 +124,15 @@ static bool readDims(std::map<std::string, int64_t> &sizes) {
       return failWith("--dim " + dim + ": expected NAME=N with a positive N");
     sizes[name.str()] = size;
   }
+  return true;
+}
+
+static bool readBatch(zero::ImportOptions &options) {
+  if (!batch.getNumOccurrences())
+    return true;
+  if (batch < 1)
+    return failWith("--batch " + Twine(batch) + ": expected at least 1");
+  options.batch = batch;
   return true;
 }
 
@@ -236,7 +250,7 @@ static bool run() {
   train::TrainStepOptions step;
   std::vector<zero::ParamReport> report;
   if (!readDims(options.dims) || !readStepOptions(step) ||
-      !readInputValues(options))
+      !readInputValues(options) || !readBatch(options))
     return false;
   options.train = trainPatterns;
   options.freeze = freezePatterns;

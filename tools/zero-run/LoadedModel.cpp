@@ -69,6 +69,7 @@ loadModule(const RunOptions &options, mlir::MLIRContext &context,
   import.weightsPath = weightsFolder + "/" + weightsName;
   import.weightsName = weightsName;
   import.training = !options.forward;
+  import.batch = options.batch;
   import.values = readValues(options.values);
   if (options.loss.empty() && !options.forward)
     import.found = &found;

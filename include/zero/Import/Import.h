@@ -71,6 +71,10 @@ struct FoundTraining {
 struct ImportOptions {
   /// Sizes of symbolic dimensions (`--dim NAME=N`).
   std::map<std::string, int64_t> dims;
+  /// The batch that the module is for, where the model was exported at another:
+  /// the first dimension of its first input and of the inputs that have the
+  /// same. A model whose batch has a name takes it from `dims`.
+  std::optional<int64_t> batch;
   /// Inputs that are constants (`--value NAME=FILE`), by name.
   std::map<std::string, InputValue> values;
   /// The most rows that a NonZero of data gives (`--moe-capacity`), for a

@@ -1,0 +1,249 @@
+//===- Rebatch.cpp - A graph at another batch -----------------------------===//
+//
+// Part of the zero-opt project, under the Apache License v2.0 with LLVM
+// Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The corrections, and the proof that nothing else depends on the old size.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Import/Rebatch.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::zero::onnx_import;
+
+static int64_t product(ArrayRef<int64_t> sizes) {
+  int64_t result = 1;
+  for (int64_t size : sizes)
+    result *= size;
+  return result;
+}
+
+void Rebatch::addInput(StringRef name, SmallVectorImpl<int64_t> &shape) {
+  Known known;
+  known.before.assign(shape.begin(), shape.end());
+  known.after = known.before;
+  if (!shape.empty() && shape.front() == from)
+    known.after.front() = to;
+  if (isNew)
+    shape.assign(known.after.begin(), known.after.end());
+  values[name] = std::move(known);
+}
+
+const Rebatch::Known *Rebatch::inputOf(NodeReader &node, int i) const {
+  if (i >= node.message().input_size())
+    return nullptr;
+  auto it = values.find(node.message().input(i));
+  return it == values.end() ? nullptr : &it->second;
+}
+
+/// The only dimension that differs.
+std::optional<unsigned> Rebatch::batchDim(const Known &known) const {
+  std::optional<unsigned> found;
+  for (unsigned i = 0, e = known.before.size(); i != e; ++i) {
+    if (known.before[i] == known.after[i])
+      continue;
+    if (found)
+      return std::nullopt;
+    found = i;
+  }
+  return found;
+}
+
+/// The shape that a Reshape to `wanted` has at the new batch. Rows of samples
+/// stay together: what stands before the batch still does, and of what is there
+/// one dimension takes the samples.
+FailureOr<SmallVector<int64_t>>
+Rebatch::reshape(NodeReader &node, const Known &data,
+                 ArrayRef<int64_t> wanted) const {
+  std::optional<unsigned> batch = batchDim(data);
+  if (!batch) {
+    node.error() << "two dimensions of its input are the batch";
+    return failure();
+  }
+  int64_t before = product(ArrayRef(data.before).take_front(*batch));
+  SmallVector<unsigned> fitting, kept;
+  for (unsigned i = 0, e = wanted.size(); i != e; ++i) {
+    if (product(wanted.take_front(i)) != before || wanted[i] % from != 0)
+      continue;
+    fitting.push_back(i);
+    if (wanted[i] == data.before[*batch])
+      kept.push_back(i);
+  }
+  ArrayRef<unsigned> places = kept.empty() ? fitting : kept;
+  if (places.size() != 1) {
+    node.error() << (places.empty() ? "no dimension of its shape ["
+                                    : "several dimensions of its shape [")
+                 << wanted << "] can be the batch, which was " << from;
+    return failure();
+  }
+  SmallVector<int64_t> shape(wanted);
+  shape[places.front()] = shape[places.front()] / from * to;
+  return shape;
+}
+
+/// The shape of an Expand at the new batch. What has no batch yet and is
+/// expanded to its size is taken to become the batch: the values that it meets
+/// later have to confirm it.
+std::optional<SmallVector<int64_t>> Rebatch::expand(NodeReader &node,
+                                                    const Known *data,
+                                                    ArrayRef<int64_t> wanted,
+                                                    ArrayRef<int64_t> literal) {
+  SmallVector<int64_t> shape(literal);
+  bool changed = data && data->changed(), corrected = false;
+  unsigned rank = data ? data->before.size() : 0;
+  for (unsigned i = 0, e = literal.size(); i != e; ++i) {
+    unsigned fromEnd = e - i; // shapes are aligned at their ends
+    int64_t before = fromEnd <= rank ? data->before[rank - fromEnd] : 1;
+    int64_t after = fromEnd <= rank ? data->after[rank - fromEnd] : 1;
+    bool becomes = !changed && from > 1 && literal[i] == from && before == 1;
+    if (before != after && literal[i] == before)
+      shape[i] = after;
+    else if (becomes && !corrected)
+      shape[i] = to;
+    else
+      continue;
+    corrected = true;
+  }
+  if (!corrected)
+    return std::nullopt;
+  if (!changed)
+    open.emplace_back(std::in_place, node.location(), node.op().str());
+  return shape;
+}
+
+FailureOr<std::optional<SmallVector<int64_t>>>
+Rebatch::correct(NodeReader &node, const MaybeShape &data,
+                 ArrayRef<int64_t> literal, ArrayRef<int64_t> axes) {
+  const Known *known = inputOf(node, 0);
+  Known constant;
+  if (!known && data) {
+    constant.before = constant.after = *data;
+    known = &constant;
+  }
+  bool changed = known && known->changed();
+  auto result = values.find(node.message().output(0));
+  if (result == values.end())
+    return std::optional<SmallVector<int64_t>>();
+  ArrayRef<int64_t> wanted = result->second.before;
+  if (node.op() == "Expand")
+    return expand(node, known, wanted, literal);
+  if (!changed)
+    return std::optional<SmallVector<int64_t>>();
+  if (node.op() == "Reshape") {
+    FailureOr<SmallVector<int64_t>> shape = reshape(node, *known, wanted);
+    if (failed(shape))
+      return failure();
+    return std::optional(std::move(*shape));
+  }
+  // A slice of all samples stays one.
+  SmallVector<int64_t> ends(literal);
+  for (auto [end, axis] : llvm::zip(ends, axes)) {
+    int64_t dim = axis < 0 ? axis + int64_t(known->before.size()) : axis;
+    if (dim >= 0 && dim < int64_t(wanted.size()) &&
+        known->before[dim] != known->after[dim] &&
+        wanted[dim] == known->before[dim])
+      end = std::numeric_limits<int64_t>::max();
+  }
+  return std::optional(std::move(ends));
+}
+
+/// On which assumptions the inputs of `node` rest; those of a node with an
+/// input that has the batch without any are confirmed.
+std::set<unsigned> Rebatch::assumptions(NodeReader &node) {
+  std::set<unsigned> all;
+  bool proved = false;
+  for (int i = 0, e = node.message().input_size(); i != e; ++i) {
+    const Known *known = inputOf(node, i);
+    if (!known || !known->changed())
+      continue;
+    std::set<unsigned> own;
+    for (unsigned number : known->assumed)
+      if (open[number])
+        own.insert(number);
+    proved |= own.empty();
+    all.insert(own.begin(), own.end());
+  }
+  if (!proved)
+    return all;
+  for (unsigned number : all)
+    open[number].reset();
+  return {};
+}
+
+LogicalResult Rebatch::compare(NodeReader &node, int i, Known &known) {
+  auto error = [&]() -> InFlightDiagnostic {
+    InFlightDiagnostic diag = node.error();
+    diag << "cannot be given a batch of " << to << " instead of " << from
+         << ": output " << i << " of shape [" << known.before << "] becomes ["
+         << known.after << "]";
+    return diag;
+  };
+  if (known.before.size() != known.after.size())
+    return error();
+  for (auto [before, after] : llvm::zip(known.before, known.after))
+    if (before != after && (before % from != 0 || before / from * to != after))
+      return error();
+  // What has a row for each sample keeps one.
+  for (int k = 0, e = node.message().input_size(); k != e; ++k) {
+    const Known *input = inputOf(node, k);
+    if (!input || !input->changed() || from == 1 ||
+        input->before.size() != known.before.size())
+      continue;
+    for (auto [x, y, before, after] :
+         llvm::zip(input->before, input->after, known.before, known.after))
+      if (x != y && before == x && after == before)
+        return error() << ", which keeps the old number of samples";
+  }
+  return success();
+}
+
+LogicalResult Rebatch::add(NodeReader &node, ArrayRef<MaybeShape> results) {
+  unsigned opened = open.size();
+  std::set<unsigned> assumed;
+  if (isNew)
+    assumed = assumptions(node);
+  // The node itself may be one that was just taken to expand to the batch.
+  bool expands = node.op() == "Expand" && opened && open.back() &&
+                 open.back()->first == node.location();
+  for (auto [i, shape] : llvm::enumerate(results)) {
+    StringRef name = node.message().output(i);
+    if (name.empty() || !shape)
+      continue;
+    if (!isNew) {
+      values[name] = {*shape, *shape, {}};
+      continue;
+    }
+    auto it = values.find(name);
+    if (it == values.end())
+      continue;
+    Known &known = it->second;
+    known.after = *shape;
+    if (failed(compare(node, i, known)))
+      return failure();
+    if (!known.changed())
+      continue;
+    known.assumed = assumed;
+    if (expands)
+      known.assumed.insert(opened - 1);
+  }
+  return success();
+}
+
+LogicalResult Rebatch::finish() const {
+  for (const auto &each : open)
+    if (each)
+      return emitError(each->first)
+             << each->second << ": expands to " << from
+             << ", which may be the batch or not: nothing that it meets has "
+                "the batch; export the model with a symbolic batch";
+  return success();
+}
