@@ -159,6 +159,9 @@ std::unique_ptr<fb::OperandT> ZplanWriter::operand(Value value) {
   SmallVector<int64_t> strides;
   int64_t offset;
   (void)type.getStridesAndOffset(strides, offset);
+  // Upstream knows no strides of a tensor without elements; any will do.
+  if (llvm::is_contained(type.getShape(), 0))
+    strides.assign(type.getRank(), 0);
   result->sizes = toVector(type.getShape());
   result->strides = toVector(strides);
   return result;
