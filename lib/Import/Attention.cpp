@@ -95,8 +95,8 @@ static LogicalResult readOperands(NodeContext &c, Attention &a) {
     return c.fail("has " + std::to_string(query[1]) +
                   " query heads, no multiple of " + std::to_string(key[1]) +
                   " key heads");
-  a.scale = c.node.floatAttr("scale",
-                             float(1 / std::sqrt(double(query.back()))));
+  double usual = 1 / std::sqrt(double(query.back()));
+  a.scale = c.node.hasAttr("scale") ? c.node.floatAttr("scale", 1) : usual;
   a.cap = c.node.floatAttr("softcap", 0);
   a.mode = c.node.intAttr("qk_matmul_output_mode", 0);
   a.causal = c.node.intAttr("is_causal", 0) != 0;
@@ -162,65 +162,95 @@ static Value readMask(NodeContext &c, const Attention &a) {
                                  c.integer("axis", int64_t(shape.size()) - 1));
 }
 
-/// For each query and key the number of the key less that of the query, as
-/// integers [queries, keys]; null after an error.
-static Value distances(NodeContext &c, const Attention &a) {
-  int64_t queries = a.queries(), keys = a.keys();
-  if (queries > maxHostElements / std::max<int64_t>(keys, 1)) {
-    c.node.error() << "its mask is too large to import";
-    return {};
-  }
-  HostTensor result(DType::I64, {queries, keys});
-  for (int64_t i = 0; i < result.size(); ++i)
-    result.ints[i] = i % keys - i / keys - a.past;
-  return c.constant(result);
+/// The number of the key less that of the query, behind those of the past.
+static int64_t distance(const Attention &a, int64_t i) {
+  return i % a.keys() - i / a.keys() - a.past;
 }
 
-/// Causality, a window and padding as conditions; null where there is none.
+static bool isTooLarge(NodeContext &c, const Attention &a) {
+  if (a.queries() <= maxHostElements / std::max<int64_t>(a.keys(), 1))
+    return false;
+  c.node.error() << "its mask is too large to import";
+  return true;
+}
+
+/// The additive mask [queries, keys] of a window, and of causality with
+/// `causal`; null after an error.
+static Value constantMask(NodeContext &c, const Attention &a, bool causal) {
+  if (isTooLarge(c, a))
+    return {};
+  HostTensor mask(*dtypeFromType(a.element()), {a.queries(), a.keys()});
+  for (int64_t i = 0; i < mask.size(); ++i) {
+    int64_t far = distance(a, i);
+    bool seen = !(causal && far > 0) && !(a.right >= 0 && far > a.right) &&
+                !(a.left >= 0 && far < -a.left);
+    mask.setFloat(i, seen ? 0 : hidden);
+  }
+  return c.constant(mask);
+}
+
+/// Distances that depend on how many keys of a padded cache there are: the last
+/// query belongs to the last of them.
+static Value paddedDistances(NodeContext &c, const Attention &a) {
+  if (isTooLarge(c, a))
+    return {};
+  HostTensor fixed(DType::I64, {a.queries(), a.keys()});
+  for (int64_t i = 0; i < fixed.size(); ++i)
+    fixed.ints[i] = distance(a, i);
+  Value before = c.emit<train::SubOp>(
+      {a.padded, c.scalar(a.padded, double(a.queries()))});
+  return c.emit<train::SubOp>({c.constant(fixed), before});
+}
+
+/// Padding, and causality and a window beside it, as conditions.
 static LogicalResult findConditions(NodeContext &c, const Attention &a,
                                     SmallVectorImpl<Value> &conditions) {
-  bool causal = a.causal && !a.isPlainCausal();
-  if (causal || a.left >= 0 || a.right >= 0) {
-    Value distance = distances(c, a);
-    // With a padded cache the last query is the last key that is there.
-    if (distance && a.padded)
-      distance = c.emit<train::SubOp>(
-          {distance, c.emit<train::SubOp>(
-                         {a.padded, c.scalar(a.padded, a.queries())})});
-    if (!distance)
+  if (a.causal || a.left >= 0 || a.right >= 0) {
+    Value far = paddedDistances(c, a);
+    if (!far)
       return failure();
     auto most = [&](int64_t bound) {
-      return c.emit<train::LessEqualOp>({distance, c.scalar(distance, bound)});
+      return c.emit<train::LessEqualOp>({far, c.scalar(far, double(bound))});
     };
-    if (causal)
+    if (a.causal)
       conditions.push_back(most(0));
     if (a.right >= 0)
       conditions.push_back(most(a.right));
     if (a.left >= 0)
       conditions.push_back(c.emit<train::GreaterEqualOp>(
-          {distance, c.scalar(distance, -a.left)}));
+          {far, c.scalar(far, double(-a.left))}));
   }
-  if (a.padded) {
-    HostTensor numbers(DType::I64, {a.keys()});
-    for (int64_t i = 0; i < numbers.size(); ++i)
-      numbers.ints[i] = i;
-    conditions.push_back(
-        c.emit<train::LessOp>({c.constant(numbers), a.padded}));
-  }
+  HostTensor numbers(DType::I64, {a.keys()});
+  for (int64_t i = 0; i < numbers.size(); ++i)
+    numbers.ints[i] = i;
+  conditions.push_back(c.emit<train::LessOp>({c.constant(numbers), a.padded}));
   return success(!llvm::is_contained(conditions, Value()));
+}
+
+/// All that hides keys beside input 3 and plain causality, as additive masks.
+static LogicalResult findMasks(NodeContext &c, const Attention &a,
+                               SmallVectorImpl<Value> &masks) {
+  SmallVector<Value> conditions;
+  if (a.padded && failed(findConditions(c, a, conditions)))
+    return failure();
+  for (Value condition : conditions)
+    masks.push_back(hideUnless(c, condition, a.query));
+  bool causal = a.causal && !a.isPlainCausal();
+  if (!a.padded && (causal || a.left >= 0 || a.right >= 0))
+    masks.push_back(constantMask(c, a, causal));
+  return success(!llvm::is_contained(masks, Value()));
 }
 
 /// All that hides keys but plain causality, four dimensions; null: nothing.
 static LogicalResult buildMask(NodeContext &c, const Attention &a,
                                Value &mask) {
-  SmallVector<Value> conditions;
-  if (failed(findConditions(c, a, conditions)))
+  SmallVector<Value> masks;
+  if (failed(findMasks(c, a, masks)))
     return failure();
   if (c.has(3) && !(mask = readMask(c, a)))
     return failure();
-  for (Value condition : conditions) {
-    Value hides = hideUnless(c, condition, a.query);
-    mask = mask ? c.emit<train::AddOp>({mask, hides}) : hides;
+  for (Value more : masks) {
+    mask = mask ? c.emit<train::AddOp>({mask, more}) : more;
     if (!mask)
       return failure();
   }
@@ -278,15 +308,6 @@ static Type softmaxType(NodeContext &c, Type element) {
   return wider ? asked : element;
 }
 
-static Value plainCausalMask(NodeContext &c, const Attention &a) {
-  Value distance = distances(c, a);
-  if (!distance)
-    return {};
-  return hideUnless(
-      c, c.emit<train::LessEqualOp>({distance, c.scalar(distance, 0)}),
-      a.query);
-}
-
 /// The result; output 3 is set to the scores that the node asks for.
 static Value buildProducts(NodeContext &c, const Attention &a, Value mask) {
   // The root of the scale on both sides, for the precision of small floats.
@@ -304,8 +325,11 @@ static Value buildProducts(NodeContext &c, const Attention &a, Value mask) {
     scores = capScores(c, scores, a.cap);
   if (a.mode == 1)
     shown = scores;
-  if (a.isPlainCausal())
-    scores = c.emit<train::AddOp>({scores, plainCausalMask(c, a)});
+  if (a.isPlainCausal()) {
+    Attention only = a;
+    only.left = only.right = -1; // the window is in the mask
+    scores = c.emit<train::AddOp>({scores, constantMask(c, only, true)});
+  }
   if (mask)
     scores = c.emit<train::AddOp>({scores, mask});
   if (a.mode == 2)

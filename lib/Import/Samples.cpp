@@ -62,6 +62,7 @@ private:
   func::FuncOp function;
   int64_t samples = 0;
   DenseMap<Value, Place> places;
+  DenseMap<Value, Place> sites; // of dropouts, by key
 };
 } // namespace
 
@@ -306,9 +307,13 @@ LogicalResult SampleFinder::run() {
     LogicalResult placed =
         TypeSwitch<Operation *, LogicalResult>(&op)
             .Case([&](train::DropoutOp op) {
+              sites[op.getKey()] = of(op.getInput());
               return place(op, of(op.getInput()));
             })
             .Case<train::RandomUniformOp, train::RandomNormalOp>([&](auto op) {
+              // A mask that is drawn again.
+              if (auto site = sites.find(op.getKey()); site != sites.end())
+                return place(op, site->second);
               // No dimension could hold them: all samples share the numbers.
               bool shared = llvm::none_of(op.getShape(), [&](int64_t size) {
                 return samples > 0 && size % samples == 0;
