@@ -91,6 +91,12 @@ static void require(const void *pointer, const char *what) {
     fail(ZRT_ERROR_ARGUMENT, what, " is NULL");
 }
 
+/// Memory of no bytes may be anywhere.
+static void requireBytes(const void *pointer, size_t bytes, const char *what) {
+  if (bytes != 0)
+    require(pointer, what);
+}
+
 template <typename T>
 static const T &entry(const zrt_program *program,
                       std::vector<T> Program::*table, uint32_t index,
@@ -361,7 +367,7 @@ zrt_status zrt_session_set_parameter(zrt_session *session, uint32_t index,
                                      const void *data, size_t bytes) {
   return guarded([&] {
     require(session, "the session");
-    require(data, "the data");
+    requireBytes(data, bytes, "the data");
     session->backend->setParameter(index, data, bytes);
   });
 }
@@ -370,7 +376,7 @@ zrt_status zrt_session_get_parameter(const zrt_session *session, uint32_t index,
                                      void *data, size_t bytes) {
   return guarded([&] {
     require(session, "the session");
-    require(data, "the result");
+    requireBytes(data, bytes, "the result");
     session->backend->getParameter(index, data, bytes);
   });
 }
@@ -380,7 +386,7 @@ zrt_status zrt_session_read_chunk(const zrt_session *session, uint32_t index,
                                   size_t bytes) {
   return guarded([&] {
     require(session, "the session");
-    require(data, "the result");
+    requireBytes(data, bytes, "the result");
     session->backend->readChunk(index, rank, offset, data, bytes);
   });
 }
@@ -391,7 +397,7 @@ zrt_status zrt_session_read_local_chunk(const zrt_session *session,
                                         size_t bytes) {
   return guarded([&] {
     require(session, "the session");
-    require(data, "the result");
+    requireBytes(data, bytes, "the result");
     session->backend->readLocalChunk(index, rank, offset, data, bytes);
   });
 }
@@ -401,7 +407,7 @@ zrt_status zrt_session_write_chunk(zrt_session *session, uint32_t index,
                                    const void *data, size_t bytes) {
   return guarded([&] {
     require(session, "the session");
-    require(data, "the data");
+    requireBytes(data, bytes, "the data");
     session->backend->writeChunk(index, rank, offset, data, bytes);
   });
 }
@@ -410,7 +416,7 @@ zrt_status zrt_session_set_input(zrt_session *session, uint32_t index, int rank,
                                  const void *data, size_t bytes) {
   return guarded([&] {
     require(session, "the session");
-    require(data, "the data");
+    requireBytes(data, bytes, "the data");
     session->backend->setInput(index, rank, data, bytes);
   });
 }
@@ -447,7 +453,7 @@ zrt_status zrt_session_read_output_of_rank(const zrt_session *session,
                                            void *data, size_t bytes) {
   return guarded([&] {
     require(session, "the session");
-    require(data, "the result");
+    requireBytes(data, bytes, "the result");
     session->backend->readOutputOfRank(index, rank, data, bytes);
   });
 }
