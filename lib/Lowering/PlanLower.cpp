@@ -233,8 +233,15 @@ LogicalResult StepLowering::declareOutputs(func::ReturnOp ret) {
     if (!combine)
       return step.emitOpError() << "has 'zero.across' = " << across
                                 << "; known are \"mean\", \"sum\", \"same\"";
-    plan::OutputOp::create(commands, ret.getLoc(), name,
-                           bufferOf(value, ret.getLoc()), *combine);
+    Value buffer = bufferOf(value, ret.getLoc());
+    if (buffer.getDefiningOp<plan::ViewOp>()) {
+      // An output is a whole buffer, of its own shape.
+      Place own = fresh(ret.getLoc(), cast<ShapedType>(value.getType()),
+                        plan::Kind::Activation);
+      copy(ret.getLoc(), placeOf(value), own);
+      buffer = memory.materialize(ret.getLoc(), own);
+    }
+    plan::OutputOp::create(commands, ret.getLoc(), name, buffer, *combine);
   }
   return success();
 }
