@@ -286,7 +286,7 @@ static LogicalResult importGridSample(NodeContext &c) {
     return c.fail("needs an input with elements, of at most 4 dimensions");
   Math m{c};
   ArrayRef<int64_t> dims = ArrayRef(shape).drop_front(2);
-  Dims perPlace(ArrayRef(target).drop_back());
+  Dims perPlace(target.begin(), target.end() - 1);
   SmallVector<SmallVector<Tap>> taps;
   for (int64_t d = 0; d < spatial; ++d) {
     double size = dims[d], edge = grid->alignCorners ? 0 : 0.5;
@@ -334,7 +334,7 @@ static LogicalResult importAffineGrid(NodeContext &c) {
   int64_t depth = int64_t(size->size()) - 2;
   if (depth != 2 && depth != 3)
     return c.fail("needs a size of 4 or 5 numbers");
-  Dims dims(ArrayRef(*size).drop_front(2));
+  Dims dims(size->begin() + 2, size->end());
   for (int64_t dim : dims)
     if (dim < 1 || dim > maxHostElements)
       return c.fail("has the bad size " + Twine(dim));
