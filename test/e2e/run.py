@@ -24,6 +24,7 @@ import cuda  # noqa: E402
 import failures  # noqa: E402
 import harness  # noqa: E402
 import kinds  # noqa: E402
+import loops  # noqa: E402
 import loss_scales  # noqa: E402
 import narrow  # noqa: E402
 import offload  # noqa: E402
@@ -63,6 +64,7 @@ def main():
         accumulation.add_cases(cases, trainer)
         cuda.add_cases(cases, runner, trainer)
         kinds.add_cases(cases, tools)
+        loops.add_cases(cases, tools)
         loss_scales.add_cases(cases, tools)
         output.add_cases(cases, tools)
         processes.add_cases(cases, tools)
