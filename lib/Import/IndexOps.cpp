@@ -226,6 +226,34 @@ static LogicalResult importReverseSequence(NodeContext &c) {
 // Scatters
 //===----------------------------------------------------------------------===//
 
+/// Most rows that a table of where they come from is made for.
+static constexpr int64_t maxTable = int64_t(1) << 20;
+
+/// `data` [rows, rest...] with the rows numbered `rows` replaced by those of
+/// `updates`, the last one of several: each row is taken from either.
+static Value replaceRows(NodeContext &c, Value data, const HostTensor &rows,
+                         Value updates) {
+  if (!data)
+    return {};
+  Dims shape(shapeOf(data));
+  Dims from(shape[0], 0), masked(shape.size(), 1);
+  masked[0] = shape[0];
+  HostTensor isNew(DType::Bool, masked);
+  for (int64_t k = 0; k < rows.size(); ++k) {
+    if (rows.ints[k] < 0 || rows.ints[k] >= shape[0]) {
+      (void)c.fail("writes behind the end of its data");
+      return {};
+    }
+    from[rows.ints[k]] = k;
+    isNew.setInt(rows.ints[k], 1);
+  }
+  shape[0] = rows.size();
+  Value taken = takeAlong(c, c.reshape(updates, shape), 0, from);
+  if (!llvm::is_contained(isNew.ints, 0))
+    return taken;
+  return c.emit<train::WhereOp>({c.constant(isNew), taken, data});
+}
+
 /// Combines `updates` into the rows of `data`, seen as [rows, rest...] with
 /// `depth` dimensions in a row number. A sum of floats adds up the updates
 /// first, in f32 at least.
@@ -236,15 +264,19 @@ static Value scatterRows(NodeContext &c, Value data, int64_t depth,
   ArrayRef<int64_t> shape = shapeOf(data);
   Dims flat = {product(shape.take_front(depth))};
   llvm::append_range(flat, shape.drop_front(depth));
-  Value places = IndexMath{c}.value(rows);
   if (reduction == "add" && isa<FloatType>(typeOf(data).getElementType())) {
+    Value places = IndexMath{c}.value(rows);
     Value sum = c.emit<train::GatherGradOp>(
         {updates, places},
         {c.integer("axis", 0), c.list("data_shape", flat)});
     return c.emit<train::AddOp>({data, c.reshape(sum, shape)});
   }
+  if (reduction == "none" && rows.host && rows.host->size() > 0 &&
+      flat[0] <= maxTable)
+    return c.reshape(replaceRows(c, c.reshape(data, flat), *rows.host, updates),
+                     shape);
   Value result = c.emit<train::ScatterOp>(
-      {c.reshape(data, flat), places, updates},
+      {c.reshape(data, flat), IndexMath{c}.value(rows), updates},
       {c.integer("axis", 0),
        c.b.getNamedAttr("reduction", c.b.getStringAttr(reduction))});
   return c.reshape(result, shape);
