@@ -44,12 +44,12 @@ Forward::Forward(const RunOptions &options, const zrt::Program &program,
 void Forward::openData() {
   for (uint32_t i = 0; i < info.num_inputs; ++i) {
     zrt_input_role role = program.input(i).role;
-    if (role == ZRT_INPUT_SEED || role == ZRT_INPUT_FIRST_SAMPLE)
-      continue;
-    if (role != ZRT_INPUT_DATA)
+    if (role == ZRT_INPUT_LEARNING_RATE || *info.optimizer)
       throw std::runtime_error(options.model +
                                ": is a training step, and --forward takes what "
                                "zero-compile --forward makes");
+    if (role != ZRT_INPUT_DATA)
+      continue;
     if (!data && options.data.empty())
       throw std::runtime_error(options.model + ": has the input " +
                                zrt::jsonQuote(program.input(i).name) +
@@ -107,7 +107,7 @@ Forward::Source Forward::openInput(uint32_t index) {
 
 /// What random numbers are keyed by.
 void Forward::setKeys(int64_t run) {
-  int64_t seed = options.seed.value_or(0);
+  int64_t seed = options.seed.value_or(0), step = 1;
   for (uint32_t i = 0; i < info.num_inputs; ++i)
     for (uint32_t rank = 0; rank < info.ranks; ++rank) {
       zrt_input_role role = program.input(i).role;
@@ -116,6 +116,8 @@ void Forward::setKeys(int64_t run) {
         continue;
       if (role == ZRT_INPUT_SEED)
         require(session.setInput(i, int(rank), &seed, sizeof(seed)));
+      else if (role == ZRT_INPUT_STEP)
+        require(session.setInput(i, int(rank), &step, sizeof(step)));
       else if (role == ZRT_INPUT_FIRST_SAMPLE)
         require(session.setInput(i, int(rank), &sample, sizeof(sample)));
     }
