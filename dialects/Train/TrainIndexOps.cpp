@@ -262,8 +262,8 @@ VJP(LinearRecurrenceOp) {
   VjpBuilder b(builder, *this);
   int64_t axis = getAxis();
   Value decay = shiftByOne(b, getDecay(), axis, /*towardsEnd=*/getReverse());
-  Value grad = b.make<LinearRecurrenceOp>(decay, resultGrads[0], axis,
-                                          !getReverse());
+  Value grad =
+      b.make<LinearRecurrenceOp>(decay, resultGrads[0], axis, !getReverse());
   Value before = shiftByOne(b, getResult(), axis, /*towardsEnd=*/!getReverse());
   operandGrads.append({b.mul(grad, before), grad});
   return success();

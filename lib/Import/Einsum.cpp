@@ -141,7 +141,8 @@ LogicalResult EinsumImporter::readFormula(StringRef equation) {
 /// The size of each label; dimensions of 1 broadcast.
 LogicalResult EinsumImporter::readSizes() {
   for (Term &term : terms)
-    for (auto [label, size] : llvm::zip_equal(term.labels, shapeOf(term.value))) {
+    for (auto [label, size] :
+         llvm::zip_equal(term.labels, shapeOf(term.value))) {
       int64_t &known = sizes.try_emplace(label, size).first->second;
       if (known == 1)
         known = size;
@@ -166,8 +167,8 @@ bool EinsumImporter::isNeeded(int64_t label, size_t after) const {
   return false;
 }
 
-/// The elements with equal places in two dimensions: every n+1st of both joined,
-/// at the front.
+/// The elements with equal places in two dimensions: every n+1st of both
+/// joined, at the front.
 Value EinsumImporter::takeDiagonal(Term &term, size_t first, size_t second) {
   Dims shape(shapeOf(term.value));
   Dims order = {int64_t(first), int64_t(second)}, labels;
@@ -259,13 +260,12 @@ Value EinsumImporter::contract(Term &lhs, Term &rhs, ArrayRef<Dims> groups) {
     Value left = arrange(lhs, groups, /*join=*/false);
     Value right = arrange(rhs, groups, /*join=*/false);
     Value product = c.emit<train::MulOp>({left, right});
-    int64_t kept =
-        groups[0].size() + groups[1].size() + groups[2].size();
-    Dims axes = llvm::to_vector(
-        llvm::seq<int64_t>(kept, kept + groups[3].size()));
-    return axes.empty() ? product
-                        : c.emit<train::ReduceSumOp>(product,
-                                                     c.list("axes", axes));
+    int64_t kept = groups[0].size() + groups[1].size() + groups[2].size();
+    Dims axes =
+        llvm::to_vector(llvm::seq<int64_t>(kept, kept + groups[3].size()));
+    return axes.empty()
+               ? product
+               : c.emit<train::ReduceSumOp>(product, c.list("axes", axes));
   }
   SmallVector<Dims> left = {groups[1], groups[3]};
   SmallVector<Dims> right = {groups[3], groups[2]};
@@ -323,8 +323,8 @@ LogicalResult EinsumImporter::run() {
     return failure();
   for (int64_t label : formula.result)
     shape.push_back(sizes[label]);
-  return c.result(c.broadcast(arrange(total, formula.result, /*join=*/false),
-                              shape));
+  return c.result(
+      c.broadcast(arrange(total, formula.result, /*join=*/false), shape));
 }
 
 static LogicalResult importEinsum(NodeContext &c) {

@@ -143,9 +143,8 @@ static LogicalResult evalUnique(Evaluation &e) {
   Dims sorted(in[axis]);
   for (int64_t i = 0; i < in[axis]; ++i)
     sorted[i] = i;
-  llvm::stable_sort(sorted, [&](int64_t a, int64_t b) {
-    return order.compare(a, b) < 0;
-  });
+  llvm::stable_sort(
+      sorted, [&](int64_t a, int64_t b) { return order.compare(a, b) < 0; });
   // Kinds in the order of their slices, then as the node wants them.
   std::vector<int64_t> kindOf(in[axis]);
   Dims first, counts;
@@ -219,8 +218,8 @@ static Dims keepBoxes(Evaluation &e, const double *boxes, const double *scores,
   for (int64_t i = 0; i < count; ++i)
     if (!std::isnan(scores[i]) && (!hasLeast || scores[i] > e.in(4).number(0)))
       order.push_back(i);
-  llvm::stable_sort(order,
-                    [&](int64_t a, int64_t b) { return scores[a] > scores[b]; });
+  llvm::stable_sort(
+      order, [&](int64_t a, int64_t b) { return scores[a] > scores[b]; });
   for (int64_t i : order) {
     if (int64_t(kept.size()) >= limit)
       break;
@@ -249,10 +248,9 @@ static LogicalResult evalNonMaxSuppression(Evaluation &e) {
   Dims found;
   for (int64_t b = 0; b < boxes.shape[0]; ++b)
     for (int64_t k = 0; k < classes; ++k)
-      for (int64_t box :
-           keepBoxes(e, boxes.floats.data() + b * count * 4,
-                     scores.floats.data() + (b * classes + k) * count, count,
-                     most))
+      for (int64_t box : keepBoxes(
+               e, boxes.floats.data() + b * count * 4,
+               scores.floats.data() + (b * classes + k) * count, count, most))
         found.append({b, k, box});
   HostTensor result = HostTensor::fromInts(found);
   result.shape.assign({int64_t(found.size()) / 3, 3});

@@ -149,8 +149,8 @@ Indices IndexMath::sumLast(Indices a) const {
   HostTensor result(DType::I64, outer);
   int64_t depth = a.shape().back();
   for (int64_t k = 0, n = a.host->size(); k < n; ++k)
-    result.ints[k / depth] = addWrapping(result.ints[k / depth],
-                                         a.host->ints[k]);
+    result.ints[k / depth] =
+        addWrapping(result.ints[k / depth], a.host->ints[k]);
   return constant(std::move(result));
 }
 

@@ -267,8 +267,7 @@ static Value scatterRows(NodeContext &c, Value data, int64_t depth,
   if (reduction == "add" && isa<FloatType>(typeOf(data).getElementType())) {
     Value places = IndexMath{c}.value(rows);
     Value sum = c.emit<train::GatherGradOp>(
-        {updates, places},
-        {c.integer("axis", 0), c.list("data_shape", flat)});
+        {updates, places}, {c.integer("axis", 0), c.list("data_shape", flat)});
     return c.emit<train::AddOp>({data, c.reshape(sum, shape)});
   }
   if (reduction == "none" && rows.host && rows.host->size() > 0 &&
@@ -308,8 +307,7 @@ static LogicalResult importScatterND(NodeContext &c) {
   llvm::append_range(taken, shapeOf(data).drop_front(depth));
   if (shapeOf(updates) != ArrayRef<int64_t>(taken))
     return c.fail("its updates do not have the shape that its indices name");
-  return c.result(
-      scatterRows(c, data, depth, rows, updates, readReduction(c)));
+  return c.result(scatterRows(c, data, depth, rows, updates, readReduction(c)));
 }
 
 /// TensorScatter: a piece of a cache, from a place on that each sample names.
@@ -444,8 +442,8 @@ static LogicalResult importHardmax(NodeContext &c) {
     return failure();
   Dims shape(shapeOf(value));
   bool isJoined = c.node.version() < 13;
-  int64_t axis = c.node.axis(c.node.intAttr("axis", isJoined ? 1 : -1),
-                             shape.size());
+  int64_t axis =
+      c.node.axis(c.node.intAttr("axis", isJoined ? 1 : -1), shape.size());
   if (c.node.failed())
     return failure();
   if (isJoined) {
@@ -457,8 +455,8 @@ static LogicalResult importHardmax(NodeContext &c) {
     return failure();
   IndexMath m{c};
   Value place = extremePlace(c, value, axis, /*largest=*/true, /*last=*/false);
-  Value counter = m.value(
-      m.counter(typeOf(value).getRank(), axis, shapeOf(value)[axis]));
+  Value counter =
+      m.value(m.counter(typeOf(value).getRank(), axis, shapeOf(value)[axis]));
   Value hit = c.emit<train::EqualOp>({place, counter});
   return c.result(
       c.reshape(castTo(c, hit, typeOf(value).getElementType()), shape));
@@ -485,8 +483,7 @@ static LogicalResult importOneHot(NodeContext &c) {
   Dims shape(shapeOf(indices));
   shape.insert(shape.begin() + axis, 1);
   IndexMath m{c};
-  Value place =
-      m.value(m.wrap({nullptr, c.reshape(indices, shape)}, size));
+  Value place = m.value(m.wrap({nullptr, c.reshape(indices, shape)}, size));
   Value counter = m.value(m.counter(rank, axis, size));
   Value hit = c.emit<train::EqualOp>({place, counter});
   Value off = c.reshape(slicePiece(c, values, 0, 0, 1), {});
@@ -545,9 +542,8 @@ static Value keepPart(NodeContext &c, Value value, int64_t axis, int64_t start,
   low[axis] = start + shift;
   high[axis] = total - low[axis] - size;
   Value part = slicePiece(c, value, axis, start, size);
-  return c.emit<train::PadOp>(part,
-                              {c.list("low", low), c.list("high", high),
-                               c.list("interior", interior)});
+  return c.emit<train::PadOp>(part, {c.list("low", low), c.list("high", high),
+                                     c.list("interior", interior)});
 }
 
 /// A recurrence that decays by the operand: it starts from its first element

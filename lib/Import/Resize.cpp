@@ -75,8 +75,8 @@ static double sourceOf(const Settings &s, const Axis &a, int64_t i) {
 /// The nearest element's place.
 static int64_t nearestOf(const Settings &s, double x) {
   double low = std::floor(x), rest = x - low;
-  bool isUpper = s.rounding == "ceil"              ? rest > 0
-                 : s.rounding == "floor"           ? false
+  bool isUpper = s.rounding == "ceil"                ? rest > 0
+                 : s.rounding == "floor"             ? false
                  : s.rounding == "round_prefer_ceil" ? rest >= 0.5
                                                      : rest > 0.5;
   return int64_t(low) + isUpper;
@@ -101,8 +101,8 @@ static std::vector<double> weightsAt(const Settings &s, double ratio,
   double sum = 0;
   for (int64_t i = first; i < 2 - first; ++i) {
     double x = (double(i) - ratio) * stretch;
-    double weight = isCubic ? cubicWeight(x, s.cubic)
-                            : std::max(0.0, 1 - std::abs(x));
+    double weight =
+        isCubic ? cubicWeight(x, s.cubic) : std::max(0.0, 1 - std::abs(x));
     weights.push_back(weight);
     sum += weight;
   }
@@ -253,9 +253,9 @@ static LogicalResult checkSettings(NodeContext &c, const Settings &s) {
   };
   return success(
       succeeded(check("mode", s.mode, {"nearest", "linear", "cubic"})) &&
-      succeeded(check("nearest_mode", s.rounding,
-                      {"round_prefer_floor", "round_prefer_ceil", "floor",
-                       "ceil"})) &&
+      succeeded(check(
+          "nearest_mode", s.rounding,
+          {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})) &&
       succeeded(check("coordinate_transformation_mode", s.coordinates,
                       {"half_pixel", "half_pixel_symmetric",
                        "pytorch_half_pixel", "align_corners", "asymmetric",
@@ -270,8 +270,8 @@ static FailureOr<Settings> readSettings(NodeContext &c, bool isOld) {
     s.mode = "linear";
   s.coordinates = c.node.stringAttr("coordinate_transformation_mode",
                                     isOld ? "asymmetric" : "half_pixel");
-  s.rounding = c.node.stringAttr("nearest_mode",
-                                 isOld ? "floor" : "round_prefer_floor");
+  s.rounding =
+      c.node.stringAttr("nearest_mode", isOld ? "floor" : "round_prefer_floor");
   s.cubic = c.node.floatAttr("cubic_coeff_a", -0.75);
   s.extrapolation = c.node.floatAttr("extrapolation_value", 0);
   s.excludeOutside = c.node.intAttr("exclude_outside", 0);
@@ -355,11 +355,10 @@ static LogicalResult importResize(NodeContext &c) {
   int64_t rank = typeOf(value).getRank();
   SmallVector<Axis> axes = makeAxes(
       value,
-      c.node.axes(c.node.intsAttr("axes", llvm::to_vector(
-                                              llvm::seq<int64_t>(0, rank))),
-                  rank));
-  std::string policy =
-      c.node.stringAttr("keep_aspect_ratio_policy", "stretch");
+      c.node.axes(
+          c.node.intsAttr("axes", llvm::to_vector(llvm::seq<int64_t>(0, rank))),
+          rank));
+  std::string policy = c.node.stringAttr("keep_aspect_ratio_policy", "stretch");
   if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
     return c.fail("its keep_aspect_ratio_policy is '" + policy +
                   "', which is not supported");

@@ -117,8 +117,8 @@ enum class Join { Sum, Largest };
 /// each dimension of `dims`) after the other, times their weights. `base` is
 /// the first row of the image that a place lies in.
 static Value gatherTaps(NodeContext &c, Value rows, Indices base,
-                        ArrayRef<int64_t> dims,
-                        ArrayRef<SmallVector<Tap>> taps, Join join) {
+                        ArrayRef<int64_t> dims, ArrayRef<SmallVector<Tap>> taps,
+                        Join join) {
   Math m{c};
   IndexMath index{c};
   Type i64 = c.b.getI64Type();
@@ -239,7 +239,8 @@ static Value placeOf(const Math &m, const Grid &grid, const Extent &e,
   return m.where(outside, m.clamp(x, 0, e.size - 1), x);
 }
 
-/// The taps of one dimension, with those outside moved inside or without weight.
+/// The taps of one dimension, with those outside moved inside or without
+/// weight.
 static SmallVector<Tap> settleTaps(const Math &m, const Grid &grid,
                                    const Extent &e, SmallVector<Tap> taps) {
   for (Tap &tap : taps) {
@@ -279,8 +280,8 @@ static LogicalResult importGridSample(NodeContext &c) {
     return failure();
   Dims shape(shapeOf(image)), target(shapeOf(places));
   int64_t rank = shape.size(), spatial = rank - 2;
-  if (spatial < 1 || int64_t(target.size()) != rank ||
-      target[0] != shape[0] || target.back() != spatial)
+  if (spatial < 1 || int64_t(target.size()) != rank || target[0] != shape[0] ||
+      target.back() != spatial)
     return c.fail("its grid does not fit its input");
   if (product(shape) == 0 || spatial > 4)
     return c.fail("needs an input with elements, of at most 4 dimensions");
@@ -298,8 +299,8 @@ static LogicalResult importGridSample(NodeContext &c) {
   }
   IndexMath index{c};
   Indices base = index.counter(rank - 1, 0, shape[0], product(dims));
-  Value result = gatherTaps(c, channelsLast(c, image), base, dims, taps,
-                            Join::Sum);
+  Value result =
+      gatherTaps(c, channelsLast(c, image), base, dims, taps, Join::Sum);
   return c.result(channelsSecond(c, result));
 }
 
@@ -445,18 +446,17 @@ static LogicalResult importRoiAlign(NodeContext &c) {
   Value top = column(1), bottom = column(3);
   Value left = column(0), right = column(2);
   SmallVector<SmallVector<Tap>> taps(2);
-  taps[0] = roiTaps(m, *rois, top, bottom, rois->height, shape[2],
-                    {1, rows, 1});
-  taps[1] = roiTaps(m, *rois, left, right, rois->width, shape[3],
-                    {1, 1, columns});
+  taps[0] =
+      roiTaps(m, *rois, top, bottom, rois->height, shape[2], {1, rows, 1});
+  taps[1] =
+      roiTaps(m, *rois, left, right, rois->width, shape[3], {1, 1, columns});
   if (taps[0].empty() || taps[1].empty())
     return failure();
   IndexMath index{c};
-  Indices base = index.mul(index.reshape(batch, {count, 1, 1}),
-                           shape[2] * shape[3]);
-  Value all = gatherTaps(c, channelsLast(c, image), base,
-                         shape.drop_front(2), taps,
-                         rois->largest ? Join::Largest : Join::Sum);
+  Indices base =
+      index.mul(index.reshape(batch, {count, 1, 1}), shape[2] * shape[3]);
+  Value all = gatherTaps(c, channelsLast(c, image), base, shape.drop_front(2),
+                         taps, rois->largest ? Join::Largest : Join::Sum);
   Value binned = c.reshape(all, {count, rois->height, rois->samples,
                                  rois->width, rois->samples, shape[1]});
   NamedAttribute axes = c.list("axes", {2, 4});

@@ -123,8 +123,8 @@ Value Order::compareFloats(Value x, Value y) const {
   auto predicate =
       smallest ? arith::CmpFPredicate::ULT : arith::CmpFPredicate::UGT;
   Value number = smallest ? x : y;
-  Value isNumber = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD,
-                                         number, number);
+  Value isNumber =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD, number, number);
   Value wins = arith::CmpFOp::create(b, loc, predicate, x, y);
   return both(b, loc, wins, isNumber);
 }
@@ -167,8 +167,8 @@ static std::pair<Value, Value> findNext(OpBuilder &b, Location loc,
         position[axis] = i[0];
         Value x = extractElement(n, at, op.getInput(), position);
         Order order{n, at, op.getSmallest(), isUnsigned(op)};
-        Value isLeft = either(n, at, isFirst,
-                              order.isBehind(x, i[0], last, place));
+        Value isLeft =
+            either(n, at, isFirst, order.isBehind(x, i[0], last, place));
         Value isFirstFound = negate(n, at, carried[2]);
         Value isBetter =
             either(n, at, isFirstFound, order.isBefore(x, carried[0]));
