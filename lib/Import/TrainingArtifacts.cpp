@@ -378,8 +378,8 @@ LogicalResult ArtifactReader::run() {
   dropAccumulators();
   if (failed(replaceOutputs()) || failed(takeWeights()))
     return failure();
+  splitSamples();
   if (options.found) {
-    splitSamples();
     options.found->gradients = true;
     if (failed(takeOptimizer()))
       return failure();

@@ -153,7 +153,7 @@ def training_model(params):
 
 
 def eval_model(params):
-    return model(forward(), DATA + [value(n, a.shape) for n, a in params.items()], [value("logits", ["batch", CLASSES])])
+    return model(forward()[:3], DATA[:1] + [value(n, a.shape) for n, a in params.items()], [value("logits", ["batch", CLASSES])])
 
 
 def optimizer_model(op="AdamWOptimizer", **attributes):
