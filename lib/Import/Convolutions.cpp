@@ -75,7 +75,7 @@ static LogicalResult importConv(NodeContext &c) {
 /// Shares what is cut off in a dimension between begin and end.
 static void sharePads(Window &window, size_t dim, int64_t total,
                       bool moreAtEnd) {
-  int64_t less = total >= 0 ? total / 2 : -(-total / 2);
+  int64_t less = llvm::divideFloorSigned(total, 2);
   window.pads[dim] = moreAtEnd ? less : total - less;
   window.pads[window.kernel.size() + dim] = total - window.pads[dim];
 }
