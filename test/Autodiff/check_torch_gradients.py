@@ -20,10 +20,9 @@ TOLERANCE = 1e-9
 
 
 def write_model(case, values, path):
-    """Integers and booleans are constants of the model, floats its inputs."""
     names = list(case.inputs)
-    fixed = [numpy_helper.from_array(values[n], n) for n in names if values[n].dtype != np.float64]
-    floats = {n: values[n].shape for n in [*names, "r"] if values[n].dtype == np.float64}
+    fixed = [numpy_helper.from_array(values[n], n) for n in names if n not in case.variables]
+    floats = {n: values[n].shape for n in [*case.variables, "r"]}
     results = ["y"] + [f"y{k}" for k in range(1, case.outputs)]
     axes = numpy_helper.from_array(np.arange(len(case.result), dtype=np.int64), "loss_axes")
     nodes = [
@@ -47,7 +46,9 @@ def write_model(case, values, path):
 def differentiate(path):
     """The function with gradients as text in generic form."""
     module = path.with_suffix(".mlir")
-    subprocess.run(["zero-import", path, "-o", module], check=True)
+    imported = subprocess.run(["zero-import", path, "-o", module], capture_output=True, text=True)
+    if imported.returncode:
+        sys.exit(imported.stderr)
     command = ["zero-opt", module, "-train-autodiff=inputs", "-mlir-print-op-generic"]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 

@@ -8,7 +8,6 @@
 import json
 import pathlib
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch_case import all_cases, inputs_of
@@ -18,7 +17,7 @@ def gradients(case):
     tensors = {}
     for name, value in inputs_of(case).items():
         tensors[name] = torch.tensor(value)
-        if value.dtype == np.float64 and name != "r":
+        if name in case.variables:
             tensors[name].requires_grad_()
     result = eval(case.torch, {"torch": torch, "F": F}, tensors)
     assert tuple(result.shape) == case.result, f"{case.name}: {tuple(result.shape)}"

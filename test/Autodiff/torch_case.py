@@ -21,12 +21,17 @@ class TorchCase:
     name: str
     op: str
     torch: str  # of the inputs by name, with torch and F (torch.nn.functional)
-    inputs: dict  # name: (shape, kind) or an array of integers or booleans
+    inputs: dict  # name: (shape, kind), or an array, a constant of the model
     result: tuple  # the result's shape
     attributes: dict = dataclasses.field(default_factory=dict)
     opset: int = 22
     outputs: int = 1
     domain: str = ""
+
+    @property
+    def variables(self):
+        """The inputs that have a gradient."""
+        return [name for name, given in self.inputs.items() if not isinstance(given, np.ndarray)]
 
 
 def numbers(shape, kind, seed):
