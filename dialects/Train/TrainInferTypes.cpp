@@ -592,11 +592,10 @@ INFER(AccumulateOp) {
 
 INFER(UpdateLossScaleOp) {
   (void)loc;
-  types.append({adaptor.getScale().getType(),
-                adaptor.getHysteresisLeft().getType(),
-                adaptor.getIteration().getType(),
-                adaptor.getLastOverflow().getType(),
-                adaptor.getOverflow().getType()});
+  types.append(
+      {adaptor.getScale().getType(), adaptor.getHysteresisLeft().getType(),
+       adaptor.getIteration().getType(), adaptor.getLastOverflow().getType(),
+       adaptor.getOverflow().getType()});
   return success();
 }
 

@@ -226,8 +226,8 @@ static LogicalResult verifyDivisor(Op op) {
   if (!op.getDivisor())
     return success();
   if (*op.getDivisor() < 1)
-    return op.emitOpError() << "expects a positive divisor, got "
-                            << *op.getDivisor();
+    return op.emitOpError()
+           << "expects a positive divisor, got " << *op.getDivisor();
   if (op.getCountIncludePad())
     return op.emitOpError("has both a divisor and count_include_pad");
   return success();

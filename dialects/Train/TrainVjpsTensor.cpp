@@ -133,10 +133,9 @@ VJP(ConvGradWeightOp) {
 
 VJP(MaxPoolOp) {
   VjpBuilder b(builder, *this);
-  operandGrads.push_back(
-      b.make<MaxPoolGradOp>(resultGrads[0], getInput(), getKernel(),
-                            getStrides(), getPads(), getDilations(),
-                            getCeilMode()));
+  operandGrads.push_back(b.make<MaxPoolGradOp>(
+      resultGrads[0], getInput(), getKernel(), getStrides(), getPads(),
+      getDilations(), getCeilMode()));
   return success();
 }
 
@@ -242,10 +241,9 @@ VJP(CrossEntropyOp) {
   if (failed(requireOnlyFirstGrad(*this, resultGrads)))
     return failure();
   VjpBuilder b(builder, *this);
-  operandGrads.push_back(
-      b.make<CrossEntropyGradOp>(resultGrads[0], getLogits(), getLabels(),
-                                 getLse(), getWeights(), getAxis(),
-                                 getIgnoreIndex(), getReduction()));
+  operandGrads.push_back(b.make<CrossEntropyGradOp>(
+      resultGrads[0], getLogits(), getLabels(), getLse(), getWeights(),
+      getAxis(), getIgnoreIndex(), getReduction()));
   operandGrads.append(getNumOperands() - 1, Value());
   return success();
 }

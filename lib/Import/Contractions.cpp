@@ -139,9 +139,9 @@ static Value matrixElement(NodeContext &c, Value matrices, int64_t row,
   limits[rank - 2] = row + 1;
   starts[rank - 1] = column;
   limits[rank - 1] = column + 1;
-  Value element = c.emit<train::SliceOp>(matrices, {c.list("starts", starts),
-                                                    c.list("limits", limits),
-                                                    c.list("strides", strides)});
+  Value element = c.emit<train::SliceOp>(
+      matrices, {c.list("starts", starts), c.list("limits", limits),
+                 c.list("strides", strides)});
   return c.reshape(element, shape.drop_back(2));
 }
 

@@ -64,8 +64,7 @@ static LogicalResult importConv(NodeContext &c) {
   SmallVector<Value> operands{input, weight};
   if (hasBias(c))
     operands.push_back(c.value(2));
-  return c.result(
-      c.emit<train::ConvOp>(operands, convAttributes(c, *window)));
+  return c.result(c.emit<train::ConvOp>(operands, convAttributes(c, *window)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -168,8 +167,7 @@ static LogicalResult importConvTranspose(NodeContext &c) {
   Value result = emitTransposed(c, input, weight, *window);
   if (result && hasBias(c)) {
     Formula f{c};
-    result =
-        f.add(result, f.perChannel(c.value(2), typeOf(result).getRank()));
+    result = f.add(result, f.perChannel(c.value(2), typeOf(result).getRank()));
   }
   return c.result(result);
 }

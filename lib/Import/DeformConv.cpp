@@ -58,20 +58,20 @@ LogicalResult Deform::read(Value input, Value weight, Value offset) {
   filters = shapeOf(weight)[0];
   sizes.assign(shapeOf(input).drop_front(2).begin(), shapeOf(input).end());
   outputs.assign(shapeOf(offset).drop_front(2).begin(), shapeOf(offset).end());
-  if (c.node.failed() || ArrayRef(window.kernel) != shapeOf(weight).drop_front(2))
+  if (c.node.failed() ||
+      ArrayRef(window.kernel) != shapeOf(weight).drop_front(2))
     return c.fail("its kernel_shape is not the weight's");
-  if (groups < 1 || offsetGroups < 1 || channels % groups ||
-      filters % groups || channels % offsetGroups ||
-      shapeOf(weight)[1] != channels / groups)
+  if (groups < 1 || offsetGroups < 1 || channels % groups || filters % groups ||
+      channels % offsetGroups || shapeOf(weight)[1] != channels / groups)
     return c.fail("its channels do not divide into its groups");
   if (!checkEntries(c, "sizes of the input", sizes, 2, 1))
     return failure();
   SmallVector<int64_t> expected{batch, offsetGroups * kernelSize() * 2};
   for (size_t d = 0; d < 2; ++d)
-    expected.push_back((sizes[d] + window.pads[d] + window.pads[d + 2] -
-                        window.extent(d)) /
-                           window.strides[d] +
-                       1);
+    expected.push_back(
+        (sizes[d] + window.pads[d] + window.pads[d + 2] - window.extent(d)) /
+            window.strides[d] +
+        1);
   if (shapeOf(offset) != ArrayRef(expected))
     return c.fail("its offset does not have the shape that input, window and "
                   "offset_group give");
@@ -83,8 +83,8 @@ Value Deform::places(Value offset, int64_t dim) {
   SmallVector<int64_t> shape = placesShape();
   SmallVector<int64_t> split{batch, offsetGroups * kernelSize(), 2, outputs[0],
                              outputs[1]};
-  Value moved = c.reshape(
-      slicePiece(c, c.reshape(offset, split), 2, dim, 1), shape);
+  Value moved =
+      c.reshape(slicePiece(c, c.reshape(offset, split), 2, dim, 1), shape);
   if (!moved)
     return {};
   SmallVector<int64_t> gridShape{kernelSize(), 1, 1};
@@ -92,7 +92,8 @@ Value Deform::places(Value offset, int64_t dim) {
   HostTensor grid(*dtypeFromType(typeOf(moved).getElementType()), gridShape);
   for (int64_t i = 0; i < grid.size(); ++i) {
     int64_t place = i / outputs[dim], output = i % outputs[dim];
-    int64_t tap = dim == 0 ? place / window.kernel[1] : place % window.kernel[1];
+    int64_t tap =
+        dim == 0 ? place / window.kernel[1] : place % window.kernel[1];
     grid.setFloat(i, double(output * window.strides[dim] - window.pads[dim] +
                             tap * window.dilations[dim]));
   }
@@ -169,11 +170,10 @@ static LogicalResult importDeformConv(NodeContext &c) {
   Value columns = d.columns(input, offset);
   if (!columns)
     return failure();
-  Value matrix = c.reshape(
-      weight, {d.groups, d.filters / d.groups, shapeOf(columns)[2]});
-  Value result =
-      c.reshape(c.emit<train::MatmulOp>({matrix, columns}),
-                {d.batch, d.filters, d.outputs[0], d.outputs[1]});
+  Value matrix =
+      c.reshape(weight, {d.groups, d.filters / d.groups, shapeOf(columns)[2]});
+  Value result = c.reshape(c.emit<train::MatmulOp>({matrix, columns}),
+                           {d.batch, d.filters, d.outputs[0], d.outputs[1]});
   if (c.has(3))
     result = d.f.add(result, d.f.perChannel(c.value(3), 4));
   return c.result(result);

@@ -65,8 +65,7 @@ static LogicalResult evalReduce(Evaluation &e, Combination combine) {
   bool keepDims = e.node.intAttr("keepdims", 1);
   if (e.node.failed())
     return failure();
-  std::vector<int64_t> targets =
-      findTargets(data.shape, axes, keepDims, shape);
+  std::vector<int64_t> targets = findTargets(data.shape, axes, keepDims, shape);
   if (!e.fits(shape))
     return failure();
   HostTensor result(data.type, shape);
@@ -76,9 +75,9 @@ static LogicalResult evalReduce(Evaluation &e, Combination combine) {
     bool first = !started[to];
     started[to] = true;
     if (isFloat(data.type))
-      result.setFloat(to, first ? data.floats[i]
-                                : combine.floats(result.floats[to],
-                                                 data.floats[i]));
+      result.setFloat(
+          to, first ? data.floats[i]
+                    : combine.floats(result.floats[to], data.floats[i]));
     else
       result.setInt(to, first ? data.ints[i]
                               : combine.ints(result.ints[to], data.ints[i]));
@@ -116,7 +115,8 @@ static const Combination kMin = {
 void zero::onnx_import::addReductionEvaluators(
     llvm::StringMap<Evaluator> &table) {
   auto add = [&](StringRef op, Combination combine) {
-    table[op] = {[combine](Evaluation &e) { return evalReduce(e, combine); }, 1};
+    table[op] = {[combine](Evaluation &e) { return evalReduce(e, combine); },
+                 1};
   };
   add("ReduceMax", kMax);
   add("ReduceMin", kMin);

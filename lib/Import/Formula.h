@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Short names for the operations that decompositions are made of. Every function
-// gives null after an error and where an operand is null, so that a handler need
-// only look at its last value.
+// Short names for the operations that decompositions are made of. Every
+// function gives null after an error and where an operand is null, so that a
+// handler need only look at its last value.
 //
 //===----------------------------------------------------------------------===//
 

@@ -124,9 +124,9 @@ Value Likelihood::emitLosses() {
 Value Likelihood::emitWeights() {
   Value weights;
   if (c.has(2))
-    weights = f.cast(c.emit<train::GatherOp>({c.value(2), labels},
-                                             c.integer("axis", 0)),
-                     compute);
+    weights = f.cast(
+        c.emit<train::GatherOp>({c.value(2), labels}, c.integer("axis", 0)),
+        compute);
   else if (counts)
     return f.cast(counts, compute);
   if (counts && weights)

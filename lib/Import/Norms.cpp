@@ -199,8 +199,8 @@ static LogicalResult importMeanVariance(NodeContext &c) {
   Value input = c.value(0);
   if (!input)
     return failure();
-  SmallVector<int64_t> axes = c.node.axes(
-      c.node.intsAttr("axes", {0, 2, 3}), typeOf(input).getRank());
+  SmallVector<int64_t> axes =
+      c.node.axes(c.node.intsAttr("axes", {0, 2, 3}), typeOf(input).getRank());
   if (c.node.failed())
     return failure();
   llvm::sort(axes);

@@ -109,9 +109,9 @@ static LogicalResult importMaxUnpool(NodeContext &c) {
       return c.fail("its output_shape is smaller than what its windows cover");
     high.push_back(size - own);
   }
-  return c.result(c.emit<train::PadOp>(
-      result, {c.list("low", none), c.list("high", high),
-               c.list("interior", none)}));
+  return c.result(
+      c.emit<train::PadOp>(result, {c.list("low", none), c.list("high", high),
+                                    c.list("interior", none)}));
 }
 
 //===----------------------------------------------------------------------===//
@@ -184,8 +184,8 @@ static LogicalResult importGlobalLpPool(NodeContext &c) {
   return c.result(f.root(f.sum(f.power(input, p), axes, true), p));
 }
 
-/// x / (bias + alpha * mean of the squares of `size` neighbouring channels)^beta:
-/// the mean is a pooling over the channels.
+/// x / (bias + alpha * mean of the squares of `size` neighbouring
+/// channels)^beta: the mean is a pooling over the channels.
 static LogicalResult importLrn(NodeContext &c) {
   Value input = c.value(0);
   SmallVector<int64_t> axes = spatialAxes(c, input);
@@ -202,10 +202,9 @@ static LogicalResult importLrn(NodeContext &c) {
   Value squares =
       c.reshape(f.mul(input, input), {shape[0], 1, shape[1], *pixels});
   Value mean = c.emit<train::AvgPoolOp>(
-      squares,
-      {c.list("kernel", {size, 1}), c.list("strides", {1, 1}),
-       c.list("pads", {(size - 1) / 2, 0, size / 2, 0}),
-       c.list("dilations", {1, 1}), c.integer("divisor", size)});
+      squares, {c.list("kernel", {size, 1}), c.list("strides", {1, 1}),
+                c.list("pads", {(size - 1) / 2, 0, size / 2, 0}),
+                c.list("dilations", {1, 1}), c.integer("divisor", size)});
   Value base = f.add(f.mul(mean, c.node.floatAttr("alpha", 1e-4f)),
                      c.node.floatAttr("bias", 1));
   Value scale = f.pow(base, -c.node.floatAttr("beta", 0.75f));

@@ -162,8 +162,8 @@ static LogicalResult importQLinearConv(NodeContext &c) {
   if (!sum)
     return failure();
   int64_t rank = typeOf(sum).getRank();
-  return c.result(q.requantize(sum, emitScale(q, 1, 4, 6, 1, rank), 7,
-                               resultType(c, 7)));
+  return c.result(
+      q.requantize(sum, emitScale(q, 1, 4, 6, 1, rank), 7, resultType(c, 7)));
 }
 
 void zero::onnx_import::addQuantizedHandlers(HandlerTable &table) {

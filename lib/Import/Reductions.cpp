@@ -36,8 +36,8 @@ static FailureOr<Reduced> readReduced(NodeContext &c) {
     if (!given)
       return failure();
   }
-  r.axes = reducedAxes(c.node, typeOf(r.input).getRank(),
-                       given ? &*given : nullptr);
+  r.axes =
+      reducedAxes(c.node, typeOf(r.input).getRank(), given ? &*given : nullptr);
   r.keepDims = c.node.intAttr("keepdims", 1);
   if (c.node.failed())
     return failure();

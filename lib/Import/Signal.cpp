@@ -164,13 +164,13 @@ static LogicalResult importDft(NodeContext &c) {
   if (c.node.failed())
     return failure();
   int64_t size = shapeOf(input)[normal];
-  auto length = readInt(c, 1, "dft_length",
-                        inverse && oneSided ? 2 * (size - 1) : size);
+  auto length =
+      readInt(c, 1, "dft_length", inverse && oneSided ? 2 * (size - 1) : size);
   if (!length)
     return failure();
-  return c.result(emitTransform(c, input, normal,
-                                {size, shapeOf(input).back(), *length, inverse,
-                                 oneSided}));
+  return c.result(
+      emitTransform(c, input, normal,
+                    {size, shapeOf(input).back(), *length, inverse, oneSided}));
 }
 
 /// Overlapping frames of a signal [N, samples, parts]: [N, frames, length,
@@ -203,8 +203,8 @@ static LogicalResult importStft(NodeContext &c) {
   if (window && typeOf(window).getRank() != 1)
     return c.fail("expects a window of rank 1");
   int64_t samples = shapeOf(signal)[1];
-  auto length = readInt(c, 3, "frame_length",
-                        window ? shapeOf(window)[0] : samples);
+  auto length =
+      readInt(c, 3, "frame_length", window ? shapeOf(window)[0] : samples);
   if (!length)
     return failure();
   if (*step < 1 || *length < 1 || *length > samples ||
@@ -275,8 +275,7 @@ static std::vector<int64_t> melPlaces(double low, double high, int64_t bins,
   for (int64_t i = 0; i < bins + 2; ++i) {
     double mel = double(i) * step + first;
     double hertz = 700 * std::expm1(mel / 2595 * std::log(10.0));
-    places.push_back(
-        toInteger(std::floor(double(length + 1) * hertz / rate)));
+    places.push_back(toInteger(std::floor(double(length + 1) * hertz / rate)));
   }
   return places;
 }
@@ -293,8 +292,8 @@ static void fillTriangle(HostTensor &weights, int64_t bins, int64_t bin,
   for (int64_t row = std::max<int64_t>(left, 0);
        center > left && row <= std::min(center, rows - 1); ++row)
     set(row, double(row - left) / double(center - left));
-  for (int64_t row = std::max<int64_t>(center, 0);
-       row < std::min(right, rows); ++row)
+  for (int64_t row = std::max<int64_t>(center, 0); row < std::min(right, rows);
+       ++row)
     set(row, double(right - row) / double(right - center));
 }
 
@@ -328,9 +327,7 @@ void zero::onnx_import::addSignalHandlers(HandlerTable &table) {
       [](NodeContext &c) { return importWindow(c, 0.42, 0.5, 0.08); }, 1, 17};
   table["DFT"] = {importDft, 1, 17};
   table["HammingWindow"] = {
-      [](NodeContext &c) {
-        return importWindow(c, 25.0 / 46, 21.0 / 46, 0);
-      },
+      [](NodeContext &c) { return importWindow(c, 25.0 / 46, 21.0 / 46, 0); },
       1, 17};
   table["HannWindow"] = {
       [](NodeContext &c) { return importWindow(c, 0.5, 0.5, 0); }, 1, 17};

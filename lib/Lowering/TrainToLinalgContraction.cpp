@@ -88,9 +88,11 @@ static SmallVector<Value> lowerMatmul(OpBuilder &b, train::MatmulOp op) {
 
 static SmallVector<Value> lowerGemm(OpBuilder &b, train::GemmOp op) {
   Location loc = op.getLoc();
-  Value bias = mapElements(
-      b, loc, emptyTensor(b, loc, op.getResult().getType()), op.getC(),
-      [](OpBuilder &, Location, ValueRange e) { return llvm::to_vector(e); })[0];
+  Value bias =
+      mapElements(b, loc, emptyTensor(b, loc, op.getResult().getType()),
+                  op.getC(), [](OpBuilder &, Location, ValueRange e) {
+                    return llvm::to_vector(e);
+                  })[0];
   return {addProduct(b, loc, op.getA(), op.getB(), op.getTransposeA(),
                      op.getTransposeB(), bias)};
 }
@@ -110,10 +112,10 @@ struct Groups {
   /// `filter`.
   Value inputChannel(OpBuilder &b, Location loc, Value filter,
                      Value channel) const {
-    Value group = arith::DivSIOp::create(b, loc, filter,
-                                         constantIndex(b, loc, filters));
-    Value first = arith::MulIOp::create(b, loc, group,
-                                        constantIndex(b, loc, channels));
+    Value group =
+        arith::DivSIOp::create(b, loc, filter, constantIndex(b, loc, filters));
+    Value first =
+        arith::MulIOp::create(b, loc, group, constantIndex(b, loc, channels));
     return arith::AddIOp::create(b, loc, first, channel);
   }
 
@@ -147,12 +149,12 @@ sumForEach(OpBuilder &b, Location loc, Type type, ArrayRef<int64_t> extents,
                add) {
   auto body = [&](OpBuilder &n, Location at, ValueRange indices,
                   ValueRange out) -> SmallVector<Value> {
-    Value sum = buildLoops(n, at, extents, start(n, at, indices),
-                           [&](OpBuilder &k, Location here, ValueRange position,
-                               ValueRange carried) -> SmallVector<Value> {
-                             return {add(k, here, indices, position,
-                                         carried[0])};
-                           })[0];
+    Value sum =
+        buildLoops(n, at, extents, start(n, at, indices),
+                   [&](OpBuilder &k, Location here, ValueRange position,
+                       ValueRange carried) -> SmallVector<Value> {
+                     return {add(k, here, indices, position, carried[0])};
+                   })[0];
     return {insertElement(n, at, sum, out[0], indices)};
   };
   return buildLoops(b, loc, cast<RankedTensorType>(type).getShape(),
@@ -226,10 +228,10 @@ static SmallVector<Value> lowerConvGradInput(OpBuilder &b,
     WindowCover cover = windows.findWindow(
         n, at, grad, join({indices[0], filter}, indices.drop_front(2)), offset);
     return addWhere(n, at, cover.valid, sum, [&](OpBuilder &k, Location here) {
-      return multiply(
-          k, here, extractElement(k, here, op.getGrad(), cover.window),
-          extractElement(k, here, op.getWeight(),
-                         join({filter, channel}, offset)));
+      return multiply(k, here,
+                      extractElement(k, here, op.getGrad(), cover.window),
+                      extractElement(k, here, op.getWeight(),
+                                     join({filter, channel}, offset)));
     });
   };
   return sumForEach(b, op.getLoc(), op.getResult().getType(),
@@ -250,11 +252,11 @@ static SmallVector<Value> lowerConvGradWeight(OpBuilder &b,
         join({position[0], channel}, position.drop_front());
     WindowPlace place = windows.locate(n, at, window, indices.drop_front(2));
     return addWhere(n, at, place.inside, sum, [&](OpBuilder &k, Location here) {
-      return multiply(
-          k, here, extractElement(k, here, op.getInput(), place.indices),
-          extractElement(
-              k, here, op.getGrad(),
-              join({position[0], indices[0]}, position.drop_front())));
+      return multiply(k, here,
+                      extractElement(k, here, op.getInput(), place.indices),
+                      extractElement(k, here, op.getGrad(),
+                                     join({position[0], indices[0]},
+                                          position.drop_front())));
     });
   };
   SmallVector<int64_t> extents = join(grad[0], grad.drop_front(2));

@@ -76,8 +76,8 @@ static Value getWeight(OpBuilder &b, Location loc, Label label, Value weights,
                        Type type) {
   Value weight = constantScalar(b, loc, type, 1);
   if (weights)
-    weight = convertScalar(
-        b, loc, extractElement(b, loc, weights, label.index), type);
+    weight = convertScalar(b, loc, extractElement(b, loc, weights, label.index),
+                           type);
   return arith::SelectOp::create(b, loc, label.ignored,
                                  constantScalar(b, loc, type, 0), weight);
 }
@@ -116,8 +116,8 @@ static SmallVector<Value> lowerCrossEntropy(OpBuilder &b,
     Value logit =
         convertScalar(n, at, extractElement(n, at, row, label.index), compute);
     Value weight = getWeight(n, at, label, op.getWeights(), f64);
-    Value loss = getLoss(n, at, label, lse, logit,
-                         op.getWeights() ? weight : Value());
+    Value loss =
+        getLoss(n, at, label, lse, logit, op.getWeights() ? weight : Value());
     lse = insertElement(n, at, lse, carried[0], indices);
     if (!isWhole)
       return {lse, insertElement(n, at, convertScalar(n, at, loss, compute),
@@ -182,10 +182,9 @@ static Value getCommonShare(OpBuilder &b, train::CrossEntropyGradOp op,
       convertScalar(b, loc, extractScalar(b, loc, op.getGrad()), compute);
   if (op.getReduction() == "sum")
     return grad;
-  Value count = op.getWeights()
-                    ? sumWeights(b, op, classes, compute)
-                    : countLabels(b, loc, op.getLabels(), op.getIgnoreIndex(),
-                                  compute);
+  Value count = op.getWeights() ? sumWeights(b, op, classes, compute)
+                                : countLabels(b, loc, op.getLabels(),
+                                              op.getIgnoreIndex(), compute);
   return arith::DivFOp::create(b, loc, grad, count);
 }
 
@@ -205,11 +204,11 @@ static SmallVector<Value> lowerCrossEntropyGrad(OpBuilder &b,
     Value lse = extractElement(n, at, op.getLse(), indices);
     Label label =
         readLabel(n, at, op.getLabels(), indices, classes, op.getIgnoreIndex());
-    Value share = common ? common
-                         : convertScalar(
-                               n, at,
-                               extractElement(n, at, op.getGrad(), indices),
-                               compute);
+    Value share =
+        common
+            ? common
+            : convertScalar(n, at, extractElement(n, at, op.getGrad(), indices),
+                            compute);
     if (op.getWeights())
       share = arith::MulFOp::create(
           n, at, share, getWeight(n, at, label, op.getWeights(), compute));

@@ -284,27 +284,26 @@ static SmallVector<Value> lowerNormalizeGrad(OpBuilder &b,
     SmallVector<Value> row = {rows.extract(n, loc, op.getGrad(), at),
                               rows.extract(n, loc, op.getOutput(), at)};
     Value zero = m.constant(compute, 0);
-    SmallVector<Value> sums = reduceElements(
-        n, loc, row, {zero, zero},
-        [&](OpBuilder &nested, Location here,
-            ValueRange e) -> SmallVector<Value> {
-          FloatMath s{nested, here};
-          Value dy = s.cast(e[0], compute);
-          Value product = s.mul(dy, s.cast(e[1], compute));
-          return {addReassociated(nested, here, e[2], dy),
-                  addReassociated(nested, here, e[3], product)};
-        });
+    SmallVector<Value> sums =
+        reduceElements(n, loc, row, {zero, zero},
+                       [&](OpBuilder &nested, Location here,
+                           ValueRange e) -> SmallVector<Value> {
+                         FloatMath s{nested, here};
+                         Value dy = s.cast(e[0], compute);
+                         Value product = s.mul(dy, s.cast(e[1], compute));
+                         return {addReassociated(nested, here, e[2], dy),
+                                 addReassociated(nested, here, e[3], product)};
+                       });
     Value meanDy = m.div(sums[0], rows.getRowSize());
     Value meanDyY = m.div(sums[1], rows.getRowSize());
-    Value dx = mapElements(
-        n, loc, emptyRow(n, loc, row[0], element), row,
-        [&](OpBuilder &nested, Location here, ValueRange e) {
-          FloatMath s{nested, here};
-          Value rest = s.sub(s.cast(e[0], compute), meanDy);
-          Value part = s.mul(s.cast(e[1], compute), meanDyY);
-          Value value = s.mul(s.sub(rest, part), rstd);
-          return SmallVector<Value>{s.cast(value, element)};
-        })[0];
+    Value dx = mapElements(n, loc, emptyRow(n, loc, row[0], element), row,
+                           [&](OpBuilder &nested, Location here, ValueRange e) {
+                             FloatMath s{nested, here};
+                             Value rest = s.sub(s.cast(e[0], compute), meanDy);
+                             Value part = s.mul(s.cast(e[1], compute), meanDyY);
+                             Value value = s.mul(s.sub(rest, part), rstd);
+                             return SmallVector<Value>{s.cast(value, element)};
+                           })[0];
     return {rows.insert(n, loc, dx, out[0], at)};
   };
   return buildLoops(b, op.getLoc(), rows.getExtents(), emptyResults(b, op),

@@ -35,17 +35,16 @@ static SmallVector<Value> lowerMaxPool(OpBuilder &b, train::MaxPoolOp op) {
   auto body = [&](OpBuilder &n, Location at, ValueRange window,
                   ValueRange out) -> SmallVector<Value> {
     Value low = extremeScalar(n, at, compute, /*largest=*/false, noSign);
-    Value max =
-        buildLoops(n, at, windows.kernel, low,
-                   [&](OpBuilder &k, Location here, ValueRange offset,
-                       ValueRange carried) -> SmallVector<Value> {
-                     WindowPlace place = windows.locate(k, here, window, offset);
-                     Value x =
-                         extractElement(k, here, op.getInput(), place.indices);
-                     x = convertScalar(k, here, x, compute);
-                     x = arith::SelectOp::create(k, here, place.inside, x, low);
-                     return {maxScalar(k, here, carried[0], x, noSign)};
-                   })[0];
+    Value max = buildLoops(
+        n, at, windows.kernel, low,
+        [&](OpBuilder &k, Location here, ValueRange offset,
+            ValueRange carried) -> SmallVector<Value> {
+          WindowPlace place = windows.locate(k, here, window, offset);
+          Value x = extractElement(k, here, op.getInput(), place.indices);
+          x = convertScalar(k, here, x, compute);
+          x = arith::SelectOp::create(k, here, place.inside, x, low);
+          return {maxScalar(k, here, carried[0], x, noSign)};
+        })[0];
     max = convertScalar(n, at, max, element);
     return {insertElement(n, at, max, out[0], window)};
   };
@@ -106,10 +105,9 @@ static Value addTo(OpBuilder &b, Location loc, Value part, Value plane,
 static Value wins(OpBuilder &b, Location loc, Value x, Value best, Value inside,
                   bool noSign) {
   if (!isa<FloatType>(x.getType())) {
-    Value larger = arith::CmpIOp::create(b, loc,
-                                         noSign ? arith::CmpIPredicate::ugt
-                                                : arith::CmpIPredicate::sgt,
-                                         x, best);
+    Value larger = arith::CmpIOp::create(
+        b, loc, noSign ? arith::CmpIPredicate::ugt : arith::CmpIPredicate::sgt,
+        x, best);
     return arith::AndIOp::create(b, loc, inside, larger);
   }
   Value better =
@@ -170,9 +168,9 @@ static SmallVector<Value> lowerMaxPoolGrad(OpBuilder &b,
 
 /// The position among all elements of the input [N, C, spatial...] of those at
 /// `spatial` in the plane of `window`.
-static Value flattenPosition(OpBuilder &b, Location loc, ArrayRef<int64_t> shape,
-                             ValueRange window, ValueRange spatial,
-                             bool columnMajor) {
+static Value flattenPosition(OpBuilder &b, Location loc,
+                             ArrayRef<int64_t> shape, ValueRange window,
+                             ValueRange spatial, bool columnMajor) {
   auto step = [&](Value position, Value index, int64_t size) -> Value {
     Value scaled =
         arith::MulIOp::create(b, loc, position, constantIndex(b, loc, size));
@@ -224,8 +222,7 @@ static Value getDivisor(OpBuilder &b, Location loc, OpTy op,
       [&](OpBuilder &k, Location here, ValueRange offset,
           ValueRange carried) -> SmallVector<Value> {
         WindowPlace place = windows.locate(k, here, window, offset);
-        Value counts =
-            op.getCountIncludePad() ? place.counted : place.inside;
+        Value counts = op.getCountIncludePad() ? place.counted : place.inside;
         return {arith::AddFOp::create(k, here, carried[0],
                                       select01(k, here, counts, type))};
       })[0];
@@ -272,7 +269,8 @@ static SmallVector<Value> lowerAvgPoolGrad(OpBuilder &b,
     return buildLoops(n, at, windows.kernel, plane,
                       [&](OpBuilder &k, Location here, ValueRange offset,
                           ValueRange carried) -> SmallVector<Value> {
-                        WindowPlace place = windows.locate(k, here, window, offset);
+                        WindowPlace place =
+                            windows.locate(k, here, window, offset);
                         Value part = arith::SelectOp::create(
                             k, here, place.inside, share, zero);
                         return {addTo(k, here, part, carried[0],
@@ -306,8 +304,8 @@ static SmallVector<Value> addShares(OpBuilder &b, Location loc,
       for (auto [back, size] : llvm::zip_equal(reversed, windows.kernel))
         offset.push_back(arith::SubIOp::create(
             k, here, constantIndex(k, here, size - 1), back));
-      WindowCover cover = windows.findWindow(k, here, gradType.getShape(),
-                                             indices, offset);
+      WindowCover cover =
+          windows.findWindow(k, here, gradType.getShape(), indices, offset);
       auto branch = scf::IfOp::create(
           k, here, cover.valid,
           [&](OpBuilder &inner, Location place) {
@@ -337,11 +335,10 @@ static SmallVector<Value> lowerMaxPoolGradByInput(OpBuilder &b,
                    ValueRange indices) -> Value {
     auto [position, isLargest] =
         findLargest(n, at, windows, op.getInput(), window);
-    for (auto [largest, own] :
-         llvm::zip_equal(position, indices.drop_front(2)))
-      isLargest = both(n, at, isLargest,
-                       arith::CmpIOp::create(n, at, arith::CmpIPredicate::eq,
-                                             largest, own));
+    for (auto [largest, own] : llvm::zip_equal(position, indices.drop_front(2)))
+      isLargest = both(
+          n, at, isLargest,
+          arith::CmpIOp::create(n, at, arith::CmpIPredicate::eq, largest, own));
     Value grad = convertScalar(
         n, at, extractElement(n, at, op.getGrad(), window), compute);
     return arith::SelectOp::create(n, at, isLargest, grad,

@@ -173,12 +173,9 @@ static SmallVector<Value> lowerExtreme(OpBuilder &b, OpTy op) {
     return isMax ? maxScalar(n, at, lhs, rhs, noSign)
                  : minScalar(n, at, lhs, rhs, noSign);
   };
-  Reduction reduction{op.getAxes(),
-                      op.getKeepdims(),
-                      getTensorType(op.getResult()),
-                      combine,
-                      /*count=*/1,
-                      neutral};
+  Reduction reduction{
+      op.getAxes(), op.getKeepdims(), getTensorType(op.getResult()), combine,
+      /*count=*/1,  neutral};
   return {reduction.build(b, op.getLoc(), op.getInput())};
 }
 
@@ -234,9 +231,8 @@ static SmallVector<Value> lowerLogSumExp(OpBuilder &b,
         });
     Value log = math::LogOp::create(n, at, sum);
     Value result = arith::AddFOp::create(n, at, log, shift);
-    SmallVector<Value> kept = op.getKeepdims()
-                                  ? rows.keepDims(n, at, indices)
-                                  : SmallVector<Value>(indices);
+    SmallVector<Value> kept = op.getKeepdims() ? rows.keepDims(n, at, indices)
+                                               : SmallVector<Value>(indices);
     return {insertElement(n, at, convertScalar(n, at, result, element), out[0],
                           kept)};
   };
@@ -256,12 +252,9 @@ static SmallVector<Value> lowerProduct(OpBuilder &b, train::ReduceProdOp op) {
   auto neutral = [](OpBuilder &n, Location at, Type type) {
     return constantScalar(n, at, type, 1);
   };
-  Reduction reduction{op.getAxes(),
-                      op.getKeepdims(),
-                      getTensorType(op.getResult()),
-                      multiply,
-                      /*count=*/1,
-                      neutral};
+  Reduction reduction{
+      op.getAxes(), op.getKeepdims(), getTensorType(op.getResult()), multiply,
+      /*count=*/1,  neutral};
   return {reduction.build(b, op.getLoc(), op.getInput())};
 }
 

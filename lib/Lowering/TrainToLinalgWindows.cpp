@@ -54,7 +54,7 @@ void Windows::locateDim(OpBuilder &b, Location loc, unsigned dim, Value window,
 }
 
 WindowPlace Windows::locate(OpBuilder &b, Location loc, ValueRange window,
-                      ValueRange element) const {
+                            ValueRange element) const {
   WindowPlace place;
   place.indices = {window[0], window[1]};
   for (unsigned dim = 0; dim < kernel.size(); ++dim)
@@ -68,15 +68,12 @@ WindowCover Windows::findWindow(OpBuilder &b, Location loc,
   WindowCover cover;
   cover.window = {indices[0], indices[1]};
   for (unsigned dim = 0; dim < kernel.size(); ++dim) {
-    auto constant = [&](int64_t value) {
-      return constantIndex(b, loc, value);
-    };
-    Value shift = arith::MulIOp::create(b, loc, offset[dim],
-                                        constant(dilations[dim]));
+    auto constant = [&](int64_t value) { return constantIndex(b, loc, value); };
+    Value shift =
+        arith::MulIOp::create(b, loc, offset[dim], constant(dilations[dim]));
     Value first = arith::SubIOp::create(
         b, loc,
-        arith::AddIOp::create(b, loc, indices[dim + 2],
-                              constant(pads[dim])),
+        arith::AddIOp::create(b, loc, indices[dim + 2], constant(pads[dim])),
         shift);
     Value stride = constant(strides[dim]);
     Value rest = arith::RemSIOp::create(b, loc, first, stride);
