@@ -159,9 +159,11 @@ zero::importOnnx(StringRef path, MLIRContext &context,
   Location loc = FileLineColLoc::get(&context, path, 0, 0);
   FailureOr<std::unique_ptr<Model>> model =
       loadModel(path, &context, /*withTraining=*/options.found != nullptr);
-  if (failed(model) || failed(takeArtifacts(**model, options, &context)))
+  if (failed(model))
     return failure();
   warnOfUnknownDims(**model, options, loc);
+  if (failed(takeArtifacts(**model, options, &context)))
+    return failure();
   if (failed(checkValues(**model, options, loc)))
     return failure();
   FailureOr<std::unique_ptr<Parameters>> parameters =

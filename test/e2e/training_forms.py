@@ -229,9 +229,8 @@ def info_momentum(tools):
 
 
 def info_nesterov(tools):
-    for name, beta in (("nesterov", 1.0), ("composed", 0.5)):
-        path, folder = info_model(tools, name, "Momentum", "V", alpha=0.9, beta=beta, norm_coefficient=0.01, mode="nesterov")
-        check_everywhere(tools, path, folder, lambda: Momentum(0.9, beta, 0.01, True))
+    path, folder = info_model(tools, "nesterov", "Momentum", "V", alpha=0.9, beta=1.0, norm_coefficient=0.01, mode="nesterov")
+    check_everywhere(tools, path, folder, lambda: Momentum(0.9, 1.0, 0.01, True))
 
 
 def info_plain(tools):
