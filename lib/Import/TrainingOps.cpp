@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Import/Formula.h"
+#include "lib/Import/IndexMath.h"
 #include "lib/Import/Window.h"
 
 #include "zero/Autodiff/Autodiff.h"
@@ -417,18 +418,12 @@ static LogicalResult importSplitTraining(NodeContext &c) {
   if (c.node.failed())
     return failure();
   int64_t start = 0;
-  SmallVector<int64_t> starts(rankOf(value), 0), counts(shapeOf(value)),
-      steps(rankOf(value), 1);
   for (auto [i, size] : llvm::enumerate(*sizes)) {
     if (size < 0 || size > shapeOf(value)[axis] - start)
       return c.fail("its sizes do not fit the dimension");
-    starts[axis] = start;
-    counts[axis] = size;
-    start += size;
     if (i < c.numResults())
-      c.set(i, c.emit<train::SliceOp>(value, {c.list("starts", starts),
-                                              c.list("sizes", counts),
-                                              c.list("strides", steps)}));
+      c.set(i, slicePiece(c, value, axis, start, size));
+    start += size;
   }
   return success();
 }
