@@ -85,8 +85,8 @@ LogicalResult GraphImporter::declareParameters() {
   return success();
 }
 
-/// The type of what is given for an input: of an optional, its element.
-static const onnx::TypeProto &givenType(const onnx::ValueInfoProto &input) {
+const onnx::TypeProto &
+zero::onnx_import::givenType(const onnx::ValueInfoProto &input) {
   const onnx::TypeProto &type = input.type();
   return type.has_optional_type() ? type.optional_type().elem_type() : type;
 }
@@ -130,6 +130,11 @@ LogicalResult GraphImporter::bindInputs(SmallVectorImpl<Type> &types,
     // Old exporters list the weights as inputs, too.
     if (mainScope.bindings.count(input.name()))
       continue;
+    if (givenType(input).has_sequence_type()) {
+      if (failed(bindSequence(input)))
+        return failure();
+      continue;
+    }
     if (auto value = options.values.find(input.name());
         value != options.values.end()) {
       if (failed(bindValue(input, value->second)))
@@ -591,8 +596,21 @@ Value NodeContext::value(unsigned i) {
   return node.failed() ? Value() : importer.valueOf(*inputs[i], loc());
 }
 
+/// Operators that may know how many rows a list has: what they make has as
+/// many.
+static bool keepsRows(NodeReader &node) {
+  return node.isOfDefaultDomain() &&
+         (node.op() == "Reshape" || node.op() == "Expand");
+}
+
 const HostTensor *NodeContext::host(unsigned i) {
-  return has(i) ? importer.hostOf(*inputs[i]) : nullptr;
+  return has(i) ? hostOf(*inputs[i]) : nullptr;
+}
+
+const HostTensor *NodeContext::hostOf(Binding &binding) {
+  if (binding.countsRows && !keepsRows(node))
+    return nullptr;
+  return importer.hostOf(binding);
 }
 
 std::optional<SmallVector<int64_t>> NodeContext::shape(unsigned i) {
@@ -610,9 +628,7 @@ std::optional<DType> NodeContext::dtype(unsigned i) {
 std::optional<SmallVector<int64_t>> NodeContext::ints(unsigned i,
                                                       StringRef what) {
   const HostTensor *tensor = host(i);
-  // A reshaped list has the same rows.
-  bool isShape = node.op() == "Reshape" || node.op() == "Expand";
-  if (tensor && inputs[i]->countsRows && !isShape) {
+  if (has(i) && inputs[i]->countsRows && !tensor) {
     node.error() << "its " << what
                  << " is the number of rows that the data select (NonZero), "
                     "which is known when it runs only";

@@ -54,6 +54,10 @@ private:
                            SmallVectorImpl<StringRef> &names);
   LogicalResult bindValue(const onnx::ValueInfoProto &input,
                           const InputValue &value);
+  /// Binds an input that is a sequence to the tensors that are given for it.
+  LogicalResult bindSequence(const onnx::ValueInfoProto &input);
+  FailureOr<Binding> givenTensor(StringRef name, const onnx::TypeProto &type,
+                                 const InputValue &value);
   LogicalResult inputShape(const onnx::ValueInfoProto &input,
                            SmallVectorImpl<int64_t> &shape);
   LogicalResult importNode(const onnx::NodeProto &proto, Location loc);
@@ -247,9 +251,7 @@ public:
   }
   /// What a binding that is no input stands for, as value() and host() do.
   Value valueOf(Binding &binding) { return importer.valueOf(binding, loc()); }
-  const HostTensor *hostOf(Binding &binding) {
-    return importer.hostOf(binding);
-  }
+  const HostTensor *hostOf(Binding &binding);
   std::optional<SmallVector<int64_t>> bindingShape(Binding &binding);
   /// A rank-0 constant of the element type of `like`.
   Value scalar(Value like, double value);
@@ -261,6 +263,9 @@ private:
   ArrayRef<Binding *> inputs;
   MutableArrayRef<Binding> results;
 };
+
+/// The type of what is given for an input: of an optional, its element.
+const onnx::TypeProto &givenType(const onnx::ValueInfoProto &input);
 
 inline RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());

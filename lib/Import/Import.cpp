@@ -72,11 +72,14 @@ static void warnOfUnknownDims(const Model &model, const ImportOptions &options,
 /// A value for what is no input would have no effect.
 static LogicalResult checkValues(const Model &model,
                                  const ImportOptions &options, Location loc) {
-  llvm::StringSet<> known;
+  llvm::StringSet<> known, sequences;
   for (const auto &input : model.graph().input())
-    known.insert(input.name());
+    (givenType(input).has_sequence_type() ? sequences : known)
+        .insert(input.name());
+  // The tensors of a sequence are named NAME.0, NAME.1, ...
   for (const auto &[name, value] : options.values)
-    if (!known.contains(name))
+    if (!known.contains(name) &&
+        !sequences.contains(StringRef(name).rsplit('.').first))
       return emitError(loc) << "--value " << name
                             << ": the model has no input of that name";
   return success();

@@ -31,14 +31,15 @@ static bool fitsInput(ArrayRef<int64_t> shape,
   return true;
 }
 
-LogicalResult GraphImporter::bindValue(const onnx::ValueInfoProto &input,
-                                       const zero::InputValue &value) {
+FailureOr<Binding>
+GraphImporter::givenTensor(StringRef name, const onnx::TypeProto &inputType,
+                           const zero::InputValue &value) {
   auto error = [&] {
-    return emitError(fileLoc) << "--value " << printable(input.name()) << ": ";
+    return emitError(fileLoc) << "--value " << printable(name) << ": ";
   };
-  const onnx::TypeProto_Tensor &declared = input.type().tensor_type();
+  const onnx::TypeProto_Tensor &declared = inputType.tensor_type();
   std::optional<DType> type = dtypeFromOnnx(declared.elem_type());
-  if (!input.type().has_tensor_type() || !type)
+  if (!inputType.has_tensor_type() || !type)
     return error() << "the input is not a tensor of a supported type";
   if (value.type != safetensorsName(*type))
     return error() << "the file has " << value.type << ", the input is "
@@ -52,7 +53,38 @@ LogicalResult GraphImporter::bindValue(const onnx::ValueInfoProto &input,
       uint64_t(*elements) * byteSize(*type) != value.bytes.size())
     return error() << "more than " << maxHostElements
                    << " elements, or bytes that do not fit the shape";
-  mainScope.bindings[input.name()] =
-      Binding(HostTensor::decode(*type, value.shape, value.bytes));
+  return Binding(HostTensor::decode(*type, value.shape, value.bytes));
+}
+
+LogicalResult GraphImporter::bindValue(const onnx::ValueInfoProto &input,
+                                       const zero::InputValue &value) {
+  FailureOr<Binding> tensor =
+      givenTensor(input.name(), givenType(input), value);
+  if (failed(tensor))
+    return failure();
+  mainScope.bindings[input.name()] = *tensor;
+  return success();
+}
+
+LogicalResult GraphImporter::bindSequence(const onnx::ValueInfoProto &input) {
+  const onnx::TypeProto &type = givenType(input).sequence_type().elem_type();
+  std::vector<Binding> elements;
+  while (true) {
+    std::string name = input.name() + "." + std::to_string(elements.size());
+    auto value = options.values.find(name);
+    if (value == options.values.end())
+      break;
+    FailureOr<Binding> tensor = givenTensor(name, type, value->second);
+    if (failed(tensor))
+      return failure();
+    elements.push_back(*tensor);
+  }
+  if (elements.empty())
+    return emitError(fileLoc)
+           << "input '" << printable(input.name())
+           << "' is a sequence, whose tensors must be known at import: give "
+              "them with --value "
+           << printable(input.name()) << ".0=FILE and so on";
+  mainScope.bindings[input.name()] = Binding::list(std::move(elements));
   return success();
 }

@@ -18,6 +18,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/GlobPattern.h"
 
+#include <functional>
+
 using namespace mlir;
 using namespace mlir::zero::onnx_import;
 
@@ -54,7 +56,11 @@ void Parameters::collectUses() {
   llvm::StringMap<StringRef> origin;
   for (const TensorData &tensor : model.initializers)
     origin[tensor.name] = tensor.name;
-  for (const onnx::NodeProto &node : model.graph().node()) {
+  std::function<void(const onnx::GraphProto &)> collect;
+  auto collectNode = [&](const onnx::NodeProto &node) {
+    for (const onnx::AttributeProto &attr : node.attribute())
+      if (attr.has_g())
+        collect(attr.g());
     for (auto [i, input] : llvm::enumerate(node.input()))
       if (auto it = origin.find(input); it != origin.end())
         uses[it->second].push_back({&node, unsigned(i)});
@@ -64,10 +70,15 @@ void Parameters::collectUses() {
     bool passes = op == "Transpose" || op == "Identity" || op == "Cast" ||
                   op == "CastLike";
     if (!passes || !node.input_size() || !node.output_size())
-      continue;
+      return;
     if (auto it = origin.find(node.input(0)); it != origin.end())
       origin[node.output(0)] = it->second;
-  }
+  };
+  collect = [&](const onnx::GraphProto &graph) {
+    for (const onnx::NodeProto &node : graph.node())
+      collectNode(node);
+  };
+  collect(model.graph());
 }
 
 ArrayRef<Use> Parameters::usesOf(StringRef initializer) const {
@@ -99,6 +110,9 @@ void Parameters::readSignature() {
 
 /// What operand `operand` of an operator is, where it is a trainable one.
 static StringRef weightOperand(StringRef op, unsigned operand, size_t rank) {
+  bool recurrent = op == "LSTM" || op == "GRU" || op == "RNN";
+  if (recurrent && operand >= 1 && operand <= 3)
+    return operand == 3 ? "bias" : "weight";
   if ((op == "MatMul" && rank >= 2) || (op == "Gemm" && operand < 2) ||
       ((op == "Conv" || op == "ConvTranspose") && operand == 1))
     return "weight";
