@@ -128,6 +128,7 @@ LogicalResult StepMaker::assign() {
   for (auto [i, name] : llvm::enumerate(form.targets)) {
     Value value = end->getOperand(i + 1);
     auto param = symbols.lookup<ParamOp>(name);
+    // no test: what a step updates is declared; this guards later changes.
     if (!param)
       return emitError(loc) << "updates '" << printable(name)
                             << "', which its step does not use";
