@@ -140,6 +140,16 @@ def report(case, reason, expected, options):
     return "expected"
 
 
+def write_expected(expected, results):
+    """Makes the list of known failures that of this run; reasons that it has stay."""
+    reasons = {name: reason for name, reason in expected.items() if results.get(name, reason) is not None}
+    for name, reason in results.items():
+        if reason is not None:
+            reasons.setdefault(name, reason)
+    comments = [line for line in EXPECTED.read_text().splitlines() if line.startswith("#")]
+    EXPECTED.write_text("\n".join(comments + [f"{n}: {r}" for n, r in sorted(reasons.items())]) + "\n")
+
+
 def chosen(case, patterns):
     return not patterns or any(p in case["name"] if not set(p) & set("*?[") else fnmatch.fnmatch(case["name"], p)
                                for p in patterns)
@@ -152,6 +162,8 @@ def main():
     parser.add_argument("--bin", default=ROOT / "build" / "release" / "bin", help="folder of the tools")
     parser.add_argument("--kind", choices=("node", *suite.KINDS), help="only tests of this kind")
     parser.add_argument("--red", action="store_true", help="also print why the expected failures fail")
+    parser.add_argument("--write-expected", action="store_true",
+                        help="list the failures of this run as expected ones; what they say is the reason of new ones")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     options = parser.parse_args()
     all_cases, folder = suite.collect(ROOT / "build" / "onnx-suite")
@@ -161,10 +173,13 @@ def main():
         sys.exit(f"{EXPECTED}: the suite has no {sorted(unknown)[0]}")
     selected = [c for c in all_cases if chosen(c, options.patterns) and options.kind in (None, c["kind"])]
     counts = {"passed": 0, "failed": 0, "expected": 0}
-    runner = Runner(options.bin, folder)
+    runner, results = Runner(options.bin, folder), {}
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for case, reason in zip(selected, pool.map(runner.run, selected)):
             counts[report(case, reason, expected, options)] += 1
+            results[case["name"]] = reason
+    if options.write_expected:
+        write_expected(expected, results)
     print(", ".join(f"{n} {what}" for what, n in counts.items()))
     return 1 if counts["failed"] or not selected else 0
 
