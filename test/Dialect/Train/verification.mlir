@@ -806,3 +806,19 @@ func.func @f(%p: tensor<8xf32>, %lr: tensor<f32>) {
   %0 = train.sgd %p, %lr : (tensor<8xf32>, tensor<f32>) -> tensor<8xf32>
   return
 }
+
+// -----
+
+func.func @cast_rounding(%x: tensor<4xf32>) {
+  // expected-error @below {{'train.cast' op round_scale is "odd", expected "up", "down" or "nearest"}}
+  %0 = train.cast %x {round_scale = "odd"} : tensor<4xf32> to tensor<4xf8E8M0FNU>
+  return
+}
+
+// -----
+
+func.func @bitcast_width(%x: tensor<4xf32>) {
+  // expected-error @below {{'train.bitcast' op reads the bits of 'f32' as 'i16', which has another width}}
+  %0 = train.bitcast %x : tensor<4xf32> to tensor<4xi16>
+  return
+}
