@@ -13,6 +13,7 @@
 
 #include "lib/Import/WireWalk.h"
 
+#include "llvm/ADT/StringRef.h"
 #include "gtest/gtest.h"
 
 #include <filesystem>
