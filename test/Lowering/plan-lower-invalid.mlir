@@ -26,14 +26,14 @@ module {
 // -----
 
 module {
-  // expected-error @+1 {{has argument 0 of type 'tensor<4xf32>'; the plan needs tensors of static shape with 'zero.input' or 'zero.hyper'}}
+  // expected-error @+1 {{has argument 0 of type 'tensor<4xf32>'; the plan needs tensors of static shape with 'zero.input', 'zero.hyper' or 'zero.first_sample'}}
   func.func @step(%x: tensor<4xf32>) { return }
 }
 
 // -----
 
 module {
-  // expected-error @+1 {{has the hyperparameter 'momentum'; known are 'lr' and 'step'}}
+  // expected-error @+1 {{has the hyperparameter 'momentum'; known are 'lr', 'step' and 'seed'}}
   func.func @step(%x: tensor<f32> {zero.hyper = "momentum"}) { return }
 }
 
