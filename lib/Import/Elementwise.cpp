@@ -398,9 +398,9 @@ static LogicalResult importEyeLike(NodeContext &c) {
   if (!shape || shape->size() != 2 || !type)
     return c.fail("expects a matrix and a dtype that is supported");
   std::optional<int64_t> count = countElements(*shape);
-  if (!count || *count > maxHostElements)
-    return c.fail("would make a constant of more than " +
-                  Twine(maxHostElements) + " elements at import");
+  if (int64_t room = c.hostBudget().room(); !count || *count > room)
+    return c.fail("would make a constant of more than " + Twine(room) +
+                  " elements at import");
   HostTensor result(*type, *shape);
   int64_t rows = (*shape)[0], columns = (*shape)[1];
   // Beyond the matrix all diagonals are equal: none.

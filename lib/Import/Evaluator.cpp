@@ -17,10 +17,27 @@
 using namespace mlir;
 using namespace mlir::zero::onnx_import;
 
+HostBudget::HostBudget(size_t fileBytes) {
+  constexpr size_t perByte = 256, least = 1 << 23, most = 1 << 27;
+  total = std::clamp(std::min(fileBytes, most) * perByte, least, most);
+}
+
+LogicalResult HostBudget::take(int64_t elements, NodeReader &node) {
+  // Both are sizes of tensors in memory.
+  used += elements;
+  if (used <= total)
+    return success();
+  return node.error() << "the model computes more than " << total
+                      << " constant elements at import, the limit for a file "
+                         "of its size";
+}
+
 bool Evaluation::fits(ArrayRef<int64_t> shape) {
   std::optional<int64_t> count = countElements(shape);
-  if (count && *count <= maxHostElements)
+  if (count && *count <= budget.room())
     return true;
+  if (count && *count <= maxHostElements)
+    return succeeded(budget.take(*count, node));
   node.error() << "would make a constant of more than " << maxHostElements
                << " elements at import";
   return false;

@@ -22,16 +22,28 @@
 
 namespace mlir::zero::onnx_import {
 
-/// The largest tensor the evaluator makes, in elements; and how many elements
-/// it makes for one model in total. Both bound the import of a hostile file.
+/// The largest tensor that is made at import, in elements.
 constexpr int64_t maxHostElements = int64_t(1) << 24;
-constexpr int64_t maxHostTotal = int64_t(1) << 27;
+
+/// How many elements are made for one model, which bounds what a hostile file
+/// costs: 256 for each of its bytes, 2^23 at least and 2^27 at most. Operators
+/// that make few of many count what they read.
+struct HostBudget {
+  explicit HostBudget(size_t fileBytes);
+  int64_t total, used = 0;
+
+  /// The largest tensor that may still be made.
+  int64_t room() const { return std::min(maxHostElements, total - used); }
+  /// Adds to `used`; an error of the node if that is more than `total`.
+  LogicalResult take(int64_t elements, NodeReader &node);
+};
 
 /// One evaluation: the node, its inputs (null where omitted) and its results.
 struct Evaluation {
   NodeReader &node;
   ArrayRef<const HostTensor *> inputs;
   SmallVectorImpl<HostTensor> &results;
+  HostBudget &budget;
 
   bool has(unsigned i) const { return i < inputs.size() && inputs[i]; }
   const HostTensor &in(unsigned i) const { return *inputs[i]; }

@@ -41,6 +41,8 @@ static void copyElement(HostTensor &to, int64_t i, const HostTensor &from,
 /// The coordinates of elements that are not zero, a column each.
 static LogicalResult evalNonZero(Evaluation &e) {
   const HostTensor &data = e.in(0);
+  if (failed(e.budget.take(data.size(), e.node)))
+    return failure();
   std::vector<int64_t> places;
   for (int64_t i = 0; i < data.size(); ++i)
     if (data.number(i) != 0)
@@ -73,6 +75,8 @@ static HostTensor takeSlices(const HostTensor &data, int64_t axis,
 
 /// Input 0, and the axis that the node names; without one the input is flat.
 static FailureOr<std::pair<HostTensor, int64_t>> readAlong(Evaluation &e) {
+  if (failed(e.budget.take(e.in(0).size(), e.node)))
+    return failure();
   HostTensor data = e.in(0);
   int64_t axis = 0;
   if (e.node.hasAttr("axis"))

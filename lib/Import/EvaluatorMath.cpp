@@ -96,20 +96,41 @@ static std::optional<SmallVector<int64_t>> jointShape(Evaluation &e, unsigned i,
   return shape;
 }
 
+namespace {
+
+/// The element of a tensor that element `k` of its broadcast repeats. Only
+/// where it is neither the same nor one needs a table.
+class Repetition {
+public:
+  Repetition(ArrayRef<int64_t> from, ArrayRef<int64_t> to)
+      : step(countElements(from) == countElements(to)) {
+    if (!step && countElements(from) != 1)
+      table = broadcastIndices(from, to);
+  }
+  int64_t operator[](int64_t k) const {
+    return table.empty() ? step * k : table[k];
+  }
+
+private:
+  int64_t step;
+  std::vector<int64_t> table;
+};
+
+} // namespace
+
 /// Combines two tensors; `type` is the result's element type.
 static HostTensor combine(const HostTensor &a, const HostTensor &b, DType type,
                           ArrayRef<int64_t> shape, Binary fn) {
   HostTensor result(type, shape);
-  std::vector<int64_t> ia = broadcastIndices(a.shape, shape);
-  std::vector<int64_t> ib = broadcastIndices(b.shape, shape);
+  Repetition inA(a.shape, shape), inB(b.shape, shape);
   bool floats = isFloat(a.type) || isFloat(b.type);
-  for (int64_t k = 0, n = ia.size(); k < n; ++k) {
+  for (int64_t k = 0, n = result.size(); k < n; ++k) {
     int64_t number = 0;
     double value = 0;
     if (floats)
-      value = fn.onFloat(a.number(ia[k]), b.number(ib[k]));
+      value = fn.onFloat(a.number(inA[k]), b.number(inB[k]));
     else
-      number = fn.onInt(a.ints[ia[k]], b.ints[ib[k]]);
+      number = fn.onInt(a.ints[inA[k]], b.ints[inB[k]]);
     if (isFloat(type))
       result.setFloat(k, floats ? value : double(number));
     else
@@ -174,15 +195,14 @@ static LogicalResult evalWhere(Evaluation &e) {
   if (!e.fits(*shape))
     return failure();
   HostTensor result(a.type, *shape);
-  std::vector<int64_t> ic = broadcastIndices(condition.shape, *shape);
-  std::vector<int64_t> ia = broadcastIndices(a.shape, *shape);
-  std::vector<int64_t> ib = broadcastIndices(b.shape, *shape);
-  for (int64_t k = 0, n = ic.size(); k < n; ++k) {
-    bool first = condition.ints[ic[k]];
+  Repetition inC(condition.shape, *shape), inA(a.shape, *shape),
+      inB(b.shape, *shape);
+  for (int64_t k = 0, n = result.size(); k < n; ++k) {
+    bool first = condition.ints[inC[k]];
     if (isFloat(a.type))
-      result.floats[k] = first ? a.floats[ia[k]] : b.floats[ib[k]];
+      result.floats[k] = first ? a.floats[inA[k]] : b.floats[inB[k]];
     else
-      result.ints[k] = first ? a.ints[ia[k]] : b.ints[ib[k]];
+      result.ints[k] = first ? a.ints[inA[k]] : b.ints[inB[k]];
   }
   return e.result(std::move(result));
 }
@@ -235,7 +255,10 @@ static LogicalResult evalRange(Evaluation &e) {
   if (!(delta != 0) || std::isnan(count) || count > double(maxHostElements))
     return e.fail("would make more than " + Twine(maxHostElements) +
                   " elements");
-  HostTensor result(e.in(0).type, {std::max<int64_t>(0, toInteger(count))});
+  int64_t size = std::max<int64_t>(0, toInteger(count));
+  if (!e.fits(size))
+    return failure();
+  HostTensor result(e.in(0).type, size);
   for (int64_t i = 0; i < result.size(); ++i) {
     if (isFloat(result.type))
       result.setFloat(i, start + double(i) * delta);
@@ -309,7 +332,8 @@ static LogicalResult evalMatMul(Evaluation &e) {
   // The work is bounded, not only the result.
   SmallVector<int64_t> work(shape);
   work.push_back(k);
-  if (!e.fits(shape) || !e.fits(work))
+  if (!e.fits(shape) || !e.fits(work) ||
+      failed(e.budget.take(*countElements(work), e.node)))
     return failure();
   std::vector<int64_t> ia =
       broadcastIndices(ArrayRef(a.shape).drop_back(2), *batch);

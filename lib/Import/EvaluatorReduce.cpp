@@ -65,6 +65,8 @@ static LogicalResult evalReduce(Evaluation &e, Combination combine) {
   bool keepDims = e.node.intAttr("keepdims", 1);
   if (e.node.failed())
     return failure();
+  if (failed(e.budget.take(data.size(), e.node)))
+    return failure();
   std::vector<int64_t> targets = findTargets(data.shape, axes, keepDims, shape);
   if (!e.fits(shape))
     return failure();

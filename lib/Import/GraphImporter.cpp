@@ -33,7 +33,7 @@ GraphImporter::GraphImporter(const Model &model, Parameters &parameters,
     : model(model), parameters(parameters), options(options), module(module),
       context(module.getContext()),
       fileLoc(FileLineColLoc::get(context, model.path, 0, 0)), builder(context),
-      files(model.path) {}
+      files(model.path), hostBudget(model.file->bytes().size()) {}
 
 //===----------------------------------------------------------------------===//
 // Parameters and inputs
@@ -320,7 +320,7 @@ LogicalResult GraphImporter::tryEvaluate(NodeReader &node,
     done &= bool(evaluator.fn) && !inputs.empty();
     if (!done)
       return success();
-    Evaluation evaluation{node, tensors, results};
+    Evaluation evaluation{node, tensors, results, hostBudget};
     if (failed(evaluate(evaluator, evaluation)))
       return failure();
   }
@@ -375,14 +375,14 @@ LogicalResult GraphImporter::bindOutputs(NodeReader &node,
     if (names[i].empty())
       continue;
     // A tensor that no other binding shares is a new one.
+    int64_t elements = 0;
     if (i < int(results.size()) && results[i].host.use_count() == 1)
-      hostTotal += results[i].host->size();
+      elements += results[i].host->size();
     // So is a sequence; what an element takes is several numbers large.
     if (i < int(results.size()) && results[i].sequence.use_count() == 1)
-      hostTotal += 16 * results[i].sequence->size();
-    if (hostTotal > maxHostTotal)
-      return node.error() << "the model computes more than " << maxHostTotal
-                          << " constant elements at import";
+      elements += 16 * results[i].sequence->size();
+    if (failed(hostBudget.take(elements, node)))
+      return failure();
     bool made = i < int(results.size()) && results[i].exists();
     Binding &binding = scope->bindings[names[i]];
     binding = made ? std::move(results[i]) : Binding();

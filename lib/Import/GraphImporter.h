@@ -129,7 +129,7 @@ private:
   Operation *lastConstant = nullptr;
   DenseMap<Param *, Value> reads;
   ExternalFiles files;
-  int64_t hostTotal = 0;
+  HostBudget hostBudget;
   int64_t trainedNorms = 0, tracedNorms = 0;
   int64_t randomSites = 0;
   Rebatch *rebatch = nullptr;
@@ -188,6 +188,8 @@ public:
   Value makeRowList(Value coordinates, Value mask) {
     return importer.rowLists.make(b, loc(), coordinates, mask);
   }
+  /// What may still be made at import.
+  HostBudget &hostBudget() { return importer.hostBudget; }
   bool isFromPyTorch() const { return importer.model.fromPyTorch(); }
   /// What a name of the graph stands for, as a value; null after an error.
   Value valueNamed(StringRef name);

@@ -230,12 +230,13 @@ void HostTensor::setInt(int64_t i, int64_t value) {
 HostTensor HostTensor::take(ArrayRef<int64_t> newShape,
                             ArrayRef<int64_t> indices) const {
   HostTensor result(type, newShape);
-  for (auto [k, from] : llvm::enumerate(indices)) {
-    if (isFloat(type))
-      result.floats[k] = floats[from];
-    else
-      result.ints[k] = ints[from];
-  }
+  const int64_t *from = indices.data();
+  if (isFloat(type))
+    for (double &value : result.floats)
+      value = floats[*from++];
+  else
+    for (int64_t &value : result.ints)
+      value = ints[*from++];
   return result;
 }
 
@@ -285,6 +286,19 @@ HostTensor HostTensor::decode(DType type, ArrayRef<int64_t> shape,
 DenseElementsAttr HostTensor::toAttr(MLIRContext *context) const {
   Type element = toType(type, context);
   auto tensorType = RankedTensorType::get(shape, element);
+  // The usual types without a number of MLIR's for each element.
+  if (type == DType::F32)
+    return DenseElementsAttr::get(
+        tensorType,
+        ArrayRef<float>(std::vector<float>(floats.begin(), floats.end())));
+  if (type == DType::F64)
+    return DenseElementsAttr::get(tensorType, ArrayRef<double>(floats));
+  if (type == DType::I64)
+    return DenseElementsAttr::get(tensorType, ArrayRef<int64_t>(ints));
+  if (type == DType::I32)
+    return DenseElementsAttr::get(
+        tensorType,
+        ArrayRef<int32_t>(std::vector<int32_t>(ints.begin(), ints.end())));
   if (auto floatType = dyn_cast<FloatType>(element)) {
     SmallVector<llvm::APFloat> values;
     values.reserve(floats.size());
@@ -378,14 +392,22 @@ zero::onnx_import::broadcastShapes(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
 std::vector<int64_t> zero::onnx_import::broadcastIndices(ArrayRef<int64_t> from,
                                                          ArrayRef<int64_t> to) {
   std::vector<int64_t> indices(countElements(to).value_or(0));
-  SmallVector<int64_t> fromStrides = stridesOf(from), toStrides = stridesOf(to);
-  size_t lead = to.size() - from.size();
-  for (int64_t k = 0, e = indices.size(); k < e; ++k) {
-    int64_t at = 0;
-    for (size_t d = 0; d < from.size(); ++d)
-      if (from[d] != 1)
-        at += (k / toStrides[lead + d]) % to[lead + d] * fromStrides[d];
-    indices[k] = at;
+  SmallVector<int64_t> strides = stridesOf(from), place(to.size(), 0);
+  strides.insert(strides.begin(), to.size() - from.size(), 0);
+  for (auto [d, size] : llvm::enumerate(from))
+    if (size == 1)
+      strides[to.size() - from.size() + d] = 0;
+  int64_t at = 0;
+  for (int64_t &index : indices) {
+    index = at;
+    // Counts up, the last dimension first.
+    for (size_t d = to.size(); d-- > 0;) {
+      at += strides[d];
+      if (++place[d] < to[d])
+        break;
+      at -= strides[d] * place[d];
+      place[d] = 0;
+    }
   }
   return indices;
 }

@@ -77,7 +77,7 @@ combineKnown(const IndexMath &m, Indices a, Indices b,
     return {};
   auto shape = broadcastShapes(a.host->shape, b.host->shape);
   if (!shape || !countElements(*shape) ||
-      *countElements(*shape) > maxHostElements)
+      *countElements(*shape) > m.c.hostBudget().room())
     return {};
   HostTensor result(DType::I64, *shape);
   std::vector<int64_t> ia = broadcastIndices(a.host->shape, *shape);

@@ -468,7 +468,7 @@ static LogicalResult importOneHot(NodeContext &c) {
   if (!depth || depth->size() != 1)
     return c.fail("its depth must be one number that is known at import");
   int64_t size = toInteger(depth->number(0));
-  if (size < 0 || size > maxHostElements)
+  if (size < 0 || size > c.hostBudget().room())
     return c.fail("its depth is " + Twine(size));
   Value indices = castTo(c, c.value(0), c.b.getI64Type());
   Value values = c.value(2);

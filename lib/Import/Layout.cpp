@@ -131,7 +131,7 @@ static LogicalResult padWithElements(NodeContext &c, Value value,
       continue;
     if (size == 0)
       return c.fail("has no elements to pad with");
-    if (low + size + high > maxHostElements)
+    if (low + size + high > c.hostBudget().room())
       return c.fail("has a very large pad");
     Dims places;
     for (int64_t i = -low; i < size + high; ++i)
@@ -347,9 +347,8 @@ static LogicalResult importCol2Im(NodeContext &c) {
   int64_t size = product(s.block), places = product(s.counts);
   if (shape.size() != 3 || shape[1] % size != 0 || shape[2] != places)
     return c.fail("its input does not have the columns of such blocks");
-  if (size > maxHostElements / places)
-    return c.fail("has more than " + Twine(maxHostElements) +
-                  " elements of blocks");
+  if (int64_t room = c.hostBudget().room(); size > room / places)
+    return c.fail("has more than " + Twine(room) + " elements of blocks");
   int64_t batch = shape[0], channels = shape[1] / size;
   Value elements = int64Constant(c, blockElements(s), size * places);
   Value columns = c.reshape(value, {batch, channels, size * places});

@@ -81,9 +81,9 @@ static LogicalResult importNonZero(NodeContext &c) {
     return failure();
   ArrayRef<int64_t> shape = shapeOf(value);
   int64_t elements = *countElements(shape), capacity = elements;
-  if (shape.empty() || elements == 0 ||
-      elements > maxHostElements / int64_t(shape.size()))
-    return c.fail("is supported for tensors of 1 to " + Twine(maxHostElements) +
+  int64_t room = c.hostBudget().room();
+  if (shape.empty() || elements == 0 || elements > room / int64_t(shape.size()))
+    return c.fail("is supported for tensors of 1 to " + Twine(room) +
                   " elements, not for scalars");
   if (std::optional<int64_t> axis = findExclusiveAxis(value))
     capacity = elements / shape[*axis];

@@ -340,9 +340,8 @@ static LogicalResult importAffineGrid(NodeContext &c) {
     if (dim < 1 || dim > maxHostElements)
       return c.fail("has the bad size " + Twine(dim));
   auto places = countElements(dims);
-  if (!places || *places > maxHostElements / 4)
-    return c.fail("makes a grid of more than " + Twine(maxHostElements / 4) +
-                  " places");
+  if (int64_t most = c.hostBudget().room() / 4; !places || *places > most)
+    return c.fail("makes a grid of more than " + Twine(most) + " places");
   int64_t batch = (*size)[0];
   if (shapeOf(theta) != ArrayRef<int64_t>({batch, depth, depth + 1}))
     return c.fail("its matrices do not fit its size");

@@ -216,14 +216,15 @@ GraphImporter::factsOf(const onnx::GraphProto &graph, NodeReader &node) {
         readTensor(proto, files, [&] { return node.error(); });
     if (failed(data))
       return failure();
-    if (data->size() > maxHostElements ||
-        (hostTotal += data->size()) > maxHostTotal) {
+    // They count as if computed: bytes of external data cost nothing.
+    if (data->size() > hostBudget.room()) {
       node.error() << "has a subgraph with the initializer '"
                    << printable(proto.name()) << "' of " << data->size()
                    << " elements; initializers of the model's graph may be "
                       "that large";
       return failure();
     }
+    hostBudget.used += data->size();
     made->constants.push_back({proto.name(), Binding(data->decode())});
   }
   facts = std::move(made);

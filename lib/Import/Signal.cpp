@@ -77,10 +77,10 @@ static Value emitTransform(NodeContext &c, Value input, int64_t axis,
   int64_t rank = typeOf(input).getRank(), used = t.used();
   auto elements = countElements(
       {used * t.parts, std::max<int64_t>(t.resultSize(), 1) * t.resultParts()});
-  if (t.length < 1 || !elements || *elements > maxHostElements) {
+  if (t.length < 1 || !elements || *elements > c.hostBudget().room()) {
     c.node.error() << "a transform of length " << t.length
                    << " is not supported; it would need a matrix of more than "
-                   << maxHostElements << " elements, or none";
+                   << c.hostBudget().room() << " elements, or none";
     return {};
   }
   if (used < t.size) {
@@ -179,7 +179,7 @@ static Value emitFrames(NodeContext &c, Value signal, int64_t step,
                         int64_t length) {
   int64_t count = (shapeOf(signal)[1] - length) / step + 1;
   auto elements = countElements({count, length});
-  if (!elements || *elements > maxHostElements) {
+  if (!elements || *elements > c.hostBudget().room()) {
     (void)c.fail("its frames have too many elements");
     return {};
   }
@@ -249,7 +249,7 @@ static LogicalResult importWindow(NodeContext &c, double offset, double first,
   auto type = readDatatype(c);
   if (!size || !type)
     return failure();
-  if (*size < 0 || *size > maxHostElements)
+  if (*size < 0 || *size > c.hostBudget().room())
     return c.fail("its size " + Twine(*size) + " is not supported");
   bool periodic = c.node.intAttr("periodic", 1);
   HostTensor window(*type, {*size});
@@ -307,10 +307,11 @@ static LogicalResult importMelWeights(NodeContext &c) {
   const HostTensor *low = c.host(3), *high = c.host(4);
   if (!low || !high || low->size() != 1 || high->size() != 1)
     return c.fail("its edges must be numbers that are known at import");
-  auto elements = *length < 0 || *length > maxHostElements
+  int64_t room = c.hostBudget().room();
+  auto elements = *length < 0 || *length > room
                       ? std::nullopt
                       : countElements({*length / 2 + 1, *bins});
-  if (!elements || *elements > maxHostElements || *rate < 1)
+  if (!elements || *elements > room || *rate < 1)
     return c.fail("its sizes are not supported");
   std::vector<int64_t> places =
       melPlaces(low->number(0), high->number(0), *bins, *length, *rate);

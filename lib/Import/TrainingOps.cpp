@@ -369,7 +369,7 @@ static LogicalResult evaluateAs(NodeContext &c, StringRef op, bool &done) {
   if (!done)
     return success();
   SmallVector<HostTensor> results;
-  Evaluation evaluation{c.node, tensors, results};
+  Evaluation evaluation{c.node, tensors, results, c.hostBudget()};
   if (failed(evaluate(findEvaluator(op), evaluation)))
     return failure();
   for (unsigned i = 0; i < std::min<size_t>(results.size(), c.numResults());
