@@ -41,6 +41,9 @@ GraphImporter::givenTensor(StringRef name, const onnx::TypeProto &inputType,
   std::optional<DType> type = dtypeFromOnnx(declared.elem_type());
   if (!inputType.has_tensor_type() || !type)
     return error() << "the input is not a tensor of a supported type";
+  if (value.type.empty())
+    return error() << "a tensor needs a file; only an optional or a sequence "
+                      "is given without one";
   if (value.type != safetensorsName(*type))
     return error() << "the file has " << value.type << ", the input is "
                    << safetensorsName(*type);
@@ -58,6 +61,10 @@ GraphImporter::givenTensor(StringRef name, const onnx::TypeProto &inputType,
 
 LogicalResult GraphImporter::bindValue(const onnx::ValueInfoProto &input,
                                        const zero::InputValue &value) {
+  if (value.type.empty() && input.type().has_optional_type()) {
+    mainScope.bindings[input.name()] = Binding::none();
+    return success();
+  }
   FailureOr<Binding> tensor =
       givenTensor(input.name(), givenType(input), value);
   if (failed(tensor))
@@ -68,6 +75,18 @@ LogicalResult GraphImporter::bindValue(const onnx::ValueInfoProto &input,
 
 LogicalResult GraphImporter::bindSequence(const onnx::ValueInfoProto &input) {
   const onnx::TypeProto &type = givenType(input).sequence_type().elem_type();
+  if (auto value = options.values.find(input.name());
+      value != options.values.end()) {
+    if (!value->second.type.empty())
+      return emitError(fileLoc)
+             << "--value " << printable(input.name())
+             << ": the input is a sequence, whose tensors are given with "
+                "--value "
+             << printable(input.name()) << ".0=FILE and so on";
+    mainScope.bindings[input.name()] =
+        input.type().has_optional_type() ? Binding::none() : Binding::list({});
+    return success();
+  }
   std::vector<Binding> elements;
   while (true) {
     std::string name = input.name() + "." + std::to_string(elements.size());

@@ -58,7 +58,8 @@ static cl::opt<int64_t>
 static cl::list<std::string>
     values("value",
            cl::desc("This input is a constant: the tensor of its name in a "
-                    "safetensors or .npz file"),
+                    "safetensors or .npz file; NAME= is an optional without "
+                    "an element, or a sequence without tensors"),
            cl::value_desc("NAME=FILE"), cl::cat(category));
 static cl::opt<int64_t> moeCapacity(
     "moe-capacity",

@@ -198,7 +198,7 @@ zero_tools::parseNamedFiles(const std::string &flag,
   std::map<std::string, std::string> files;
   for (const std::string &text : texts) {
     size_t equals = text.rfind('=');
-    if (equals == text.npos || !equals || equals + 1 == text.size())
+    if (equals == text.npos || !equals)
       throw FlagError(flag + " '" + text + "': expected NAME=FILE");
     if (!files.emplace(text.substr(0, equals), text.substr(equals + 1)).second)
       throw FlagError(flag + " '" + text + "': the name is given twice");

@@ -81,7 +81,8 @@ private:
 double parseF32(const std::string &where, const std::string &text,
                 double min = 0);
 
-/// `NAME=FILE` texts as names and files; throws FlagError naming `flag`.
+/// `NAME=FILE` texts as names and files, which may be empty; throws FlagError
+/// naming `flag`.
 std::map<std::string, std::string>
 parseNamedFiles(const std::string &flag, const std::vector<std::string> &texts);
 

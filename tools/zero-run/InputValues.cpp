@@ -22,6 +22,10 @@ std::map<std::string, mlir::zero::InputValue>
 zero_tools::readValues(const std::map<std::string, std::string> &files) {
   std::map<std::string, mlir::zero::InputValue> values;
   for (const auto &[name, path] : files) {
+    if (path.empty()) {
+      values[name] = {};
+      continue;
+    }
     std::unique_ptr<zrt::TensorFile> file = zrt::openTensorFile(path);
     const zrt::TensorInfo *tensor = file->find(name);
     if (!tensor)

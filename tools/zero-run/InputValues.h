@@ -17,7 +17,8 @@
 
 namespace zero_tools {
 
-/// For each name the tensor of that name in its file, safetensors or .npz.
+/// For each name the tensor of that name in its file, safetensors or .npz; no
+/// tensor for a name without a file.
 /// Throws zrt::IoError.
 std::map<std::string, mlir::zero::InputValue>
 readValues(const std::map<std::string, std::string> &files);

@@ -155,7 +155,8 @@ static void addForwardFlags(Flags &flags, RunOptions &options,
              "the file for them, in safetensors");
   flags.list("--value", &raw.values, "NAME=FILE",
              "an input of an ONNX model is this constant: the tensor of its "
-             "name in a safetensors or .npz file");
+             "name in a safetensors or .npz file; NAME= is an optional without "
+             "an element, or a sequence without tensors");
 }
 
 static void addSaveFlags(Flags &flags, RunOptions &options, RawOptions &raw) {

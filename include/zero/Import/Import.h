@@ -44,7 +44,8 @@ struct ParamReport {
 
 /// The value of an input that is a constant of the module.
 struct InputValue {
-  /// As in a safetensors header, for instance "I64".
+  /// As in a safetensors header, for instance "I64". Empty if there is no
+  /// tensor: an optional without an element, or a sequence without tensors.
   std::string type;
   std::vector<int64_t> shape;
   /// Row-major, little-endian.
