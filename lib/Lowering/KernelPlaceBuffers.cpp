@@ -56,8 +56,11 @@ static LogicalResult placeAllocations(func::FuncOp func, int64_t maxBytes) {
     auto local = memref::AllocaOp::create(b, alloc.getLoc(), type,
                                           b.getI64IntegerAttr(64));
     alloc.replaceAllUsesWith(local.getResult());
-    alloc.erase();
   }
+  // Only now: the builder stands before the first of them where a kernel
+  // begins with one.
+  for (memref::AllocOp alloc : allocs)
+    alloc.erase();
   SmallVector<memref::DeallocOp> deallocs;
   func.walk([&](memref::DeallocOp dealloc) { deallocs.push_back(dealloc); });
   for (memref::DeallocOp dealloc : deallocs)
