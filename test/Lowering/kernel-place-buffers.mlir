@@ -36,6 +36,21 @@ func.func @k(%x: memref<4x2x8xf32>) attributes {plan.kernel} {
 
 // -----
 
+// Temporaries that a kernel begins with.
+// CHECK-LABEL: func.func @begins
+// CHECK-NEXT: memref.alloca() {alignment = 64 : i64} : memref<4xf32>
+// CHECK-NEXT: memref.alloca() {alignment = 64 : i64} : memref<8xf32>
+// CHECK-NOT: memref.alloc()
+func.func @begins(%x: memref<4xf32>, %y: memref<8xf32>) attributes {plan.kernel} {
+  %t = memref.alloc() : memref<4xf32>
+  %u = memref.alloc() : memref<8xf32>
+  memref.copy %t, %x : memref<4xf32> to memref<4xf32>
+  memref.copy %u, %y : memref<8xf32> to memref<8xf32>
+  return
+}
+
+// -----
+
 // expected-error@+1 {{needs a temporary of type 'memref<1024x1024xf32>', which does not fit into the 1048576 bytes of a kernel's stack frame}}
 func.func @large() attributes {plan.kernel} {
   %t = memref.alloc() : memref<1024x1024xf32>
