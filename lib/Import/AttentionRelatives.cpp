@@ -267,6 +267,38 @@ static Value addState(NodeContext &c, Value x, int64_t window) {
   return c.emit<train::ConcatOp>({before, x}, c.integer("axis", 2));
 }
 
+/// The window as a sum of shifted inputs: one multiplication for each place,
+/// not rounded to f16 or bf16 in between.
+static Value slideWindow(NodeContext &c, Value padded, Value weight) {
+  ArrayRef<int64_t> shape = shapeOf(weight), all = shapeOf(padded);
+  Type own = typeOf(padded).getElementType();
+  Type wide = own.getIntOrFloatBitWidth() < 32 ? c.b.getF32Type() : own;
+  int64_t length = all[2] - shape[2] + 1, channels = shape[0];
+  Value result;
+  for (int64_t i = 0; i < shape[2]; ++i) {
+    SmallVector<int64_t> starts = {0, 0, i}, ones = {1, 1, 1};
+    SmallVector<int64_t> limits = {all[0], channels, i + length};
+    Value part = c.emit<train::SliceOp>(padded, {c.list("starts", starts),
+                                                 c.list("limits", limits),
+                                                 c.list("strides", ones)});
+    Value factor = c.emit<train::SliceOp>(
+        weight, {c.list("starts", starts),
+                 c.list("limits", {channels, 1, i + 1}),
+                 c.list("strides", ones)});
+    Value term = mul(
+        c, castTo(c, part, wide),
+        castTo(c, factor ? c.reshape(factor, {channels, 1}) : Value(), wide));
+    result = result ? c.emit<train::AddOp>({result, term}) : term;
+    if (!result)
+      return {};
+  }
+  if (!c.has(2))
+    return result;
+  Value bias = castTo(c, c.value(2), wide);
+  return c.emit<train::AddOp>(
+      {result, bias ? c.reshape(bias, {channels, 1}) : Value()});
+}
+
 static LogicalResult importCausalConv(NodeContext &c) {
   Value x = c.value(0), weight = c.value(1);
   if (!x || !weight)
@@ -283,31 +315,10 @@ static LogicalResult importCausalConv(NodeContext &c) {
   Value padded = addState(c, x, shape[2]);
   if (!padded)
     return failure();
-  // The window as a sum of shifted inputs: one multiplication for each place.
-  int64_t length = shapeOf(x)[2], channels = shape[0];
-  Value result;
-  for (int64_t i = 0; i < shape[2]; ++i) {
-    SmallVector<int64_t> starts = {0, 0, i}, ones = {1, 1, 1};
-    SmallVector<int64_t> limits = {shapeOf(x)[0], channels, i + length};
-    Value part = c.emit<train::SliceOp>(padded, {c.list("starts", starts),
-                                                 c.list("limits", limits),
-                                                 c.list("strides", ones)});
-    Value factor = c.emit<train::SliceOp>(
-        weight, {c.list("starts", starts),
-                 c.list("limits", {channels, 1, i + 1}),
-                 c.list("strides", ones)});
-    Value term = mul(c, part, factor ? c.reshape(factor, {channels, 1}) : Value());
-    result = result ? c.emit<train::AddOp>({result, term}) : term;
-    if (!result)
-      return failure();
-  }
-  if (c.has(2)) {
-    Value bias = c.value(2);
-    result = c.emit<train::AddOp>(
-        {result, bias ? c.reshape(bias, {channels, 1}) : Value()});
-  }
+  Value result = slideWindow(c, padded, weight);
   if (swish && result)
     result = mul(c, result, c.emit<train::SigmoidOp>(result));
+  result = castTo(c, result, typeOf(x).getElementType());
   if (c.numResults() > 1) {
     int64_t all = shapeOf(padded)[2];
     SmallVector<int64_t> starts = {0, 0, all - shape[2] + 1}, ones = {1, 1, 1};

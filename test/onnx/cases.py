@@ -4,7 +4,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A case is a folder: model.onnx, and for each data set K the files inputs_K.safetensors
 and outputs_K.safetensors. What is not a tensor of a type that safetensors has is left out
-of these and named in the list of all cases, cases.json.
+of these and named in the list of all cases, cases.json; so are inputs that are optionals
+without an element or sequences without tensors.
 """
 import json
 import os
@@ -19,7 +20,7 @@ from onnx import numpy_helper
 
 import tensors
 
-FORM = 2  # of the files
+FORM = 3  # of the files
 KINDS = ("simple", "pytorch-converted", "pytorch-operator")
 
 
@@ -42,6 +43,12 @@ def describe(value):
     if value is None:
         return "an empty optional"
     return f"a tensor of {getattr(value, 'dtype', type(value))}"
+
+
+def absent_inputs(model, inputs):
+    """Names of the inputs that are optionals without an element or empty sequences."""
+    return [name for name, value in zip(names_of(model, len(inputs)), map(array_of, inputs))
+            if value is None or isinstance(value, list) and not value]
 
 
 def names_of(model, count):
@@ -70,10 +77,12 @@ def write_case(folder, name, kind, model, sets, rtol, atol):
     path = folder / name
     path.mkdir()
     (path / "model.onnx").write_bytes(model.SerializeToString())
-    other = {}
+    other, absent = {}, []
     for number, (inputs, outputs) in enumerate(sets):
+        absent = absent_inputs(model, inputs)
         other.update(write_set(path, number, model, inputs, outputs))
-    return {"name": name, "kind": kind, "sets": len(sets), "rtol": rtol, "atol": atol, "other": other}
+    return {"name": name, "kind": kind, "sets": len(sets), "rtol": rtol, "atol": atol,
+            "other": other, "absent": absent}
 
 
 def read_value(path, value_info):
