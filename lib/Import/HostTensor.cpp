@@ -169,12 +169,29 @@ static double toScale(double value, const CastRules &rules) {
   return std::min(std::ldexp(1.0, exponent - (up ? 0 : 1)), most);
 }
 
+/// `value` rounded, ties to even, to `digits` binary digits and exponents of
+/// `least` to `most`: APFloat's result in a third of its time.
+static double roundToDigits(double value, int digits, int least, int most) {
+  if (value == 0 || !std::isfinite(value))
+    return value;
+  double unit = std::ldexp(1.0, std::max(std::ilogb(value), least) - digits + 1);
+  // Exact but for the rounding: units are powers of two.
+  double rounded = std::nearbyint(value / unit) * unit;
+  if (std::fabs(rounded) >= std::ldexp(1.0, most + 1))
+    return std::copysign(std::numeric_limits<double>::infinity(), value);
+  return rounded;
+}
+
 /// `value` rounded to a float type narrower than double.
 static double roundTo(DType type, double value) {
   if (type == DType::F32)
     return double(float(value));
   if (type == DType::F64)
     return value;
+  if (type == DType::F16)
+    return roundToDigits(value, 11, -14, 15);
+  if (type == DType::BF16)
+    return roundToDigits(value, 8, -126, 127);
   if (type == DType::F8E8M0)
     return toScale(value, {/*saturate=*/false, "nearest"});
   llvm::APFloat f(value);
