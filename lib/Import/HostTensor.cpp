@@ -174,7 +174,8 @@ static double toScale(double value, const CastRules &rules) {
 static double roundToDigits(double value, int digits, int least, int most) {
   if (value == 0 || !std::isfinite(value))
     return value;
-  double unit = std::ldexp(1.0, std::max(std::ilogb(value), least) - digits + 1);
+  int exponent = std::max(std::ilogb(value), least);
+  double unit = std::ldexp(1.0, exponent - digits + 1);
   // Exact but for the rounding: units are powers of two.
   double rounded = std::nearbyint(value / unit) * unit;
   if (std::fabs(rounded) >= std::ldexp(1.0, most + 1))
