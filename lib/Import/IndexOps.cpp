@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Import/IndexMath.h"
+#include "lib/Import/InputBounds.h"
 
 using namespace mlir;
 using namespace mlir::zero::onnx_import;
@@ -97,6 +98,7 @@ static Indices readElementNumbers(NodeContext &c, Value data) {
     (void)c.fail("its indices do not fit its data");
     return {};
   }
+  boundInput(indices.value, -shape[axis], shape[axis] - 1);
   return elementNumbers(c, shape, indices, axis);
 }
 
@@ -129,6 +131,11 @@ static Indices rowNumbers(NodeContext &c, ArrayRef<int64_t> data,
   if (llvm::is_contained(indexed, 0) && product(shape) > 0) {
     (void)c.fail("has indices into a dimension of size 0");
     return {};
+  }
+  // Coordinates of different dimensions share one bound of the input.
+  if (!indexed.empty()) {
+    int64_t largest = *llvm::max_element(indexed);
+    boundInput(indices.value, -largest, largest - 1);
   }
   Indices sizes = m.constant(HostTensor::fromInts(indexed));
   Indices strides = m.constant(HostTensor::fromInts(stridesOf(indexed)));

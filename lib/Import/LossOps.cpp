@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Import/Formula.h"
+#include "lib/Import/InputBounds.h"
 
 using namespace mlir;
 using namespace mlir::zero::onnx_import;
@@ -95,11 +96,15 @@ LogicalResult Likelihood::read() {
   rest = *countElements(shape.drop_front(2));
   Type element = typeOf(input).getElementType();
   compute = element.isF64() ? element : Type(c.b.getF32Type());
+  std::optional<int64_t> ignoredLabel;
+  if (c.node.hasAttr("ignore_index"))
+    ignoredLabel = c.node.intAttr("ignore_index", 0);
+  boundInput(given, 0, classes - 1, ignoredLabel);
   labels = f.cast(c.reshape(given, {batch, rest}), c.b.getI64Type());
-  if (!labels || !c.node.hasAttr("ignore_index"))
+  if (!labels || !ignoredLabel)
     return success(bool(labels));
   HostTensor ignored(DType::I64, {});
-  ignored.setInt(0, c.node.intAttr("ignore_index", 0));
+  ignored.setInt(0, *ignoredLabel);
   counts = c.emit<train::NotOp>(
       c.emit<train::EqualOp>({labels, c.constant(ignored)}));
   labels = f.where(counts, labels, c.scalar(labels, 0));

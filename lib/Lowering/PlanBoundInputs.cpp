@@ -27,13 +27,18 @@ using namespace mlir::zero;
 
 namespace {
 /// Integers that all uses seen so far accept.
+constexpr llvm::StringLiteral kBounds = "zero.bounds";
+
 struct Bounds {
+  int64_t min = std::numeric_limits<int64_t>::min();
   int64_t max = std::numeric_limits<int64_t>::max();
   std::optional<int64_t> ignore;
   bool known = false;
 
-  void limit(int64_t size) {
-    max = std::min(max, size - 1);
+  void limit(int64_t size) { limit(0, size - 1); }
+  void limit(int64_t lowest, int64_t highest) {
+    min = std::max(min, lowest);
+    max = std::min(max, highest);
     known = true;
   }
 };
@@ -76,11 +81,14 @@ struct PlanBoundInputsPass
           !type.getElementType().isInteger())
         continue;
       Bounds bounds;
+      // What the importer knows of an operator that it took apart.
+      if (auto told = func.getArgAttrOfType<DenseI64ArrayAttr>(i, kBounds))
+        bounds.limit(told[0], told[1]);
       followUses(arg, bounds);
       if (!bounds.known)
         continue;
-      func.setArgAttr(i, "zero.bounds",
-                      builder.getDenseI64ArrayAttr({0, bounds.max}));
+      func.setArgAttr(i, kBounds,
+                      builder.getDenseI64ArrayAttr({bounds.min, bounds.max}));
       // Tokens that are also labels must be valid indices everywhere.
       if (bounds.ignore && llvm::none_of(arg.getUsers(), [](Operation *user) {
             return isa<train::GatherOp>(user);
