@@ -42,7 +42,7 @@ def read_expected():
 
 
 # Words of the importer's errors that ask for an input's value.
-ASKS = ("known at import", "give its size with --dim")
+ASKS = ("known at import", "give its size with --dim", "whose size depends on the data")
 
 
 class Failed(Exception):
