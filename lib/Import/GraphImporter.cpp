@@ -393,15 +393,31 @@ LogicalResult GraphImporter::bindOutputs(NodeReader &node,
   return rebatch && scope->isMainGraph() ? addToRebatch(node) : success();
 }
 
-/// Gives `node` the shapes that it needs at the new batch in place of those
-/// that are written down.
+/// Whether `node` is a Range of 0, 1, 2, ...
+bool GraphImporter::isCount(NodeReader &node, ArrayRef<Binding *> inputs) {
+  if (node.op() != "Range" || inputs.size() != 3 || !inputs[0] || !inputs[2])
+    return false;
+  const HostTensor *start = hostOf(*inputs[0]), *step = hostOf(*inputs[2]);
+  return start && step && start->ints == std::vector<int64_t>{0} &&
+         step->ints == std::vector<int64_t>{1};
+}
+
+/// Gives `node` the shapes and constants that it needs at the new batch in place
+/// of those that are written down.
 LogicalResult GraphImporter::correctShapes(NodeReader &node,
                                            MutableArrayRef<Binding *> inputs,
                                            std::list<Binding> &made) {
+  if (!node.isOfDefaultDomain())
+    return success();
+  for (auto [i, input] : llvm::enumerate(inputs))
+    if (const HostTensor *tensor = input ? hostOf(*input) : nullptr)
+      if (std::optional<HostTensor> one = rebatch->sampleOf(node, i, *tensor))
+        input = &made.emplace_back(std::move(*one));
   bool slices = node.op() == "Slice";
   unsigned at = slices ? 2 : 1; // the ends, or the shape
-  if (!node.isOfDefaultDomain() || inputs.size() <= at || !inputs[at] ||
-      (!slices && node.op() != "Reshape" && node.op() != "Expand"))
+  if (inputs.size() <= at || !inputs[at] ||
+      (!slices && node.op() != "Reshape" && node.op() != "Expand" &&
+       !isCount(node, inputs)))
     return success();
   const HostTensor *literal = hostOf(*inputs[at]);
   if (!literal || isFloat(literal->type))
@@ -417,7 +433,7 @@ LogicalResult GraphImporter::correctShapes(NodeReader &node,
   if (failed(corrected))
     return failure();
   if (*corrected) {
-    HostTensor tensor(literal->type, {int64_t((*corrected)->size())});
+    HostTensor tensor(literal->type, literal->shape);
     tensor.ints.assign((*corrected)->begin(), (*corrected)->end());
     inputs[at] = &made.emplace_back(std::move(tensor));
   }

@@ -65,6 +65,7 @@ private:
                               MutableArrayRef<Binding *> inputs,
                               std::list<Binding> &made);
   LogicalResult addToRebatch(NodeReader &node);
+  bool isCount(NodeReader &node, ArrayRef<Binding *> inputs);
   FailureOr<SmallVector<Binding *>> inputsOf(NodeReader &node);
   LogicalResult tryEvaluate(NodeReader &node, ArrayRef<Binding *> inputs,
                             bool &done);

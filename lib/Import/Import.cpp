@@ -104,14 +104,14 @@ static std::optional<int64_t> fixedBatch(const Model &model,
   return std::nullopt;
 }
 
-/// The first of the two imports that change the batch. It says nothing but
-/// errors.
-static LogicalResult recordShapes(const Model &model,
-                                  const ImportOptions &options,
-                                  Rebatch &rebatch, Location loc) {
+/// One of the imports that find out how to change the batch. It says nothing, or
+/// nothing but errors.
+static LogicalResult tryImport(const Model &model, const ImportOptions &options,
+                               Rebatch &rebatch, Location loc, bool saysErrors) {
   MLIRContext *context = loc.getContext();
-  ScopedDiagnosticHandler quiet(context, [](Diagnostic &diagnostic) {
-    return success(diagnostic.getSeverity() != DiagnosticSeverity::Error);
+  ScopedDiagnosticHandler quiet(context, [&](Diagnostic &diagnostic) {
+    return success(!saysErrors ||
+                   diagnostic.getSeverity() != DiagnosticSeverity::Error);
   });
   FailureOr<std::unique_ptr<Parameters>> parameters =
       Parameters::decide(model, options, context);
@@ -120,9 +120,25 @@ static LogicalResult recordShapes(const Model &model,
   OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
   GraphImporter importer(model, **parameters, options, *module);
   importer.setRebatch(&rebatch);
-  if (failed(importer.run()))
+  return success(succeeded(importer.run()) && succeeded(rebatch.finish()));
+}
+
+/// Imports at the old batch, which records the shapes, and finds out whether
+/// rows that count to the old batch count samples: where the graph can only be
+/// given the new batch if they do.
+static LogicalResult recordShapes(const Model &model,
+                                  const ImportOptions &options,
+                                  Rebatch &rebatch, Location loc) {
+  if (failed(tryImport(model, options, rebatch, loc, /*saysErrors=*/true)))
     return failure();
   rebatch.startNew();
+  if (!rebatch.hasCounts())
+    return success();
+  Rebatch without = rebatch, with = rebatch;
+  with.countSamples();
+  if (failed(tryImport(model, options, without, loc, /*saysErrors=*/false)) &&
+      succeeded(tryImport(model, options, with, loc, /*saysErrors=*/false)))
+    rebatch.countSamples();
   return success();
 }
 

@@ -14,6 +14,7 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <limits>
 
@@ -120,6 +121,47 @@ std::optional<SmallVector<int64_t>> Rebatch::expand(NodeReader &node,
   return shape;
 }
 
+/// Whether the dimensions of input `i` meet those of the others, aligned at their
+/// ends.
+static bool isAligned(StringRef op, int i) {
+  static const llvm::StringSet<> elementwise{
+      "Add", "Sub", "Mul", "Div",   "Pow",     "Mod",  "Max",
+      "Min", "Sum", "And", "Or",    "Xor",     "Mean", "Where",
+      "Less", "LessOrEqual", "Equal", "Greater", "GreaterOrEqual"};
+  return elementwise.contains(op) || (op == "Attention" && i == 3);
+}
+
+std::optional<HostTensor> Rebatch::sampleOf(NodeReader &node, int i,
+                                            const HostTensor &constant) const {
+  if (from == 1 || constant.shape.empty() || constant.shape.front() != from ||
+      !isAligned(node.op(), i))
+    return std::nullopt;
+  size_t rank = constant.shape.size();
+  bool meets = false;
+  for (int k = 0, e = node.message().input_size(); k != e; ++k) {
+    const Known *input = inputOf(node, k);
+    if (!input || k == i || input->before.size() < rank)
+      continue;
+    size_t dim = input->before.size() - rank;
+    meets |= input->before[dim] == from && input->after[dim] == to;
+  }
+  if (!meets)
+    return std::nullopt;
+  HostTensor sample = constant;
+  sample.shape.front() = 1;
+  auto takeFirst = [&](auto &elements) {
+    size_t size = elements.size() / from;
+    for (size_t k = size; k < elements.size(); ++k)
+      if (elements[k] != elements[k - size])
+        return false;
+    elements.resize(size);
+    return true;
+  };
+  if (!takeFirst(sample.floats) || !takeFirst(sample.ints))
+    return std::nullopt;
+  return sample;
+}
+
 FailureOr<std::optional<SmallVector<int64_t>>>
 Rebatch::correct(NodeReader &node, const MaybeShape &data,
                  ArrayRef<int64_t> literal, ArrayRef<int64_t> axes) {
@@ -136,6 +178,12 @@ Rebatch::correct(NodeReader &node, const MaybeShape &data,
   ArrayRef<int64_t> wanted = result->second.before;
   if (node.op() == "Expand")
     return expand(node, known, wanted, literal);
+  if (node.op() == "Range") {
+    if (!counts || literal != ArrayRef(from) || wanted != ArrayRef(from))
+      return std::optional<SmallVector<int64_t>>();
+    open.emplace_back(std::in_place, node.location(), node.op().str());
+    return std::optional(SmallVector<int64_t>{to});
+  }
   if (!changed)
     return std::optional<SmallVector<int64_t>>();
   if (node.op() == "Reshape") {
@@ -211,14 +259,15 @@ LogicalResult Rebatch::add(NodeReader &node, ArrayRef<MaybeShape> results) {
   std::set<unsigned> assumed;
   if (isNew)
     assumed = assumptions(node);
-  // The node itself may be one that was just taken to expand to the batch.
-  bool expands = node.op() == "Expand" && opened && open.back() &&
-                 open.back()->first == node.location();
+  // The node itself may be one that was just taken to make the batch.
+  bool makesBatch = (node.op() == "Expand" || node.op() == "Range") && opened &&
+                    open.back() && open.back()->first == node.location();
   for (auto [i, shape] : llvm::enumerate(results)) {
     StringRef name = node.message().output(i);
     if (name.empty() || !shape)
       continue;
     if (!isNew) {
+      metCounts |= node.op() == "Range" && *shape == ArrayRef(from) && from > 1;
       values[name] = {*shape, *shape, {}};
       continue;
     }
@@ -232,7 +281,7 @@ LogicalResult Rebatch::add(NodeReader &node, ArrayRef<MaybeShape> results) {
     if (!known.changed())
       continue;
     known.assumed = assumed;
-    if (expands)
+    if (makesBatch)
       known.assumed.insert(opened - 1);
   }
   return success();

@@ -17,6 +17,7 @@
 #ifndef ZERO_LIB_IMPORT_REBATCH_H
 #define ZERO_LIB_IMPORT_REBATCH_H
 
+#include "lib/Import/HostTensor.h"
 #include "lib/Import/NodeReader.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -41,12 +42,23 @@ public:
   /// An input of the graph: the shape at the batch of this import.
   void addInput(StringRef name, SmallVectorImpl<int64_t> &shape);
 
-  /// The integers of input 1 of a Reshape or Expand, or the ends of a Slice,
-  /// that `node` needs at the new batch; nothing where they stay. `axes`: of a
-  /// Slice. Fails with an error where they cannot be known.
+  /// From here on rows of integers that count from 0 to the old batch are taken
+  /// to count the samples.
+  void countSamples() { counts = true; }
+  /// Whether the first import has met such rows.
+  bool hasCounts() const { return metCounts; }
+
+  /// The integers of input 1 of a Reshape, Expand or Range, or the ends of a
+  /// Slice, that `node` needs at the new batch; nothing where they stay. `axes`:
+  /// of a Slice. Fails with an error where they cannot be known.
   FailureOr<std::optional<SmallVector<int64_t>>>
   correct(NodeReader &node, const MaybeShape &data, ArrayRef<int64_t> literal,
           ArrayRef<int64_t> axes);
+
+  /// One sample of the constant that is input `i`, where it has the same for each
+  /// sample of the input that it meets; nothing where it stays.
+  std::optional<HostTensor> sampleOf(NodeReader &node, int i,
+                                     const HostTensor &constant) const;
 
   /// Records what `node` made, or compares it with what it made at the old
   /// batch. An error names the node where the difference is not the batch.
@@ -58,8 +70,8 @@ public:
 private:
   struct Known {
     SmallVector<int64_t> before, after;
-    /// Nodes that were taken to expand something to the batch, on which the
-    /// difference rests alone.
+    /// Nodes that were taken to expand something to the batch or to count to it,
+    /// on which the difference rests alone.
     std::set<unsigned> assumed;
     bool changed() const { return before != after; }
   };
@@ -76,10 +88,10 @@ private:
   LogicalResult compare(NodeReader &node, int i, Known &known);
 
   int64_t from, to;
-  bool isNew = false;
+  bool isNew = false, counts = false, metCounts = false;
   llvm::StringMap<Known> values;
-  /// The nodes that expand something to a size that may be the batch; null once
-  /// it has met the batch.
+  /// The nodes that expand something to a size that may be the batch, or count
+  /// to it; null once it has met the batch.
   std::vector<std::optional<std::pair<Location, std::string>>> open;
 };
 
