@@ -402,8 +402,8 @@ bool GraphImporter::isCount(NodeReader &node, ArrayRef<Binding *> inputs) {
          step->ints == std::vector<int64_t>{1};
 }
 
-/// Gives `node` the shapes and constants that it needs at the new batch in place
-/// of those that are written down.
+/// Gives `node` the shapes and constants that it needs at the new batch in
+/// place of those that are written down.
 LogicalResult GraphImporter::correctShapes(NodeReader &node,
                                            MutableArrayRef<Binding *> inputs,
                                            std::list<Binding> &made) {
@@ -633,7 +633,8 @@ std::optional<SmallVector<int64_t>> NodeContext::shape(unsigned i) {
   return shapeOfBinding(*inputs[i]);
 }
 
-std::optional<SmallVector<int64_t>> NodeContext::bindingShape(Binding &binding) {
+std::optional<SmallVector<int64_t>>
+NodeContext::bindingShape(Binding &binding) {
   return shapeOfBinding(binding);
 }
 

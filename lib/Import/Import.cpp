@@ -80,8 +80,8 @@ static LogicalResult checkValues(const Model &model,
   for (const auto &[name, value] : options.values)
     if (!known.contains(name) &&
         !sequences.contains(StringRef(name).rsplit('.').first))
-      return emitError(loc) << "--value " << name
-                            << ": the model has no input of that name";
+      return emitError(loc)
+             << "--value " << name << ": the model has no input of that name";
   return success();
 }
 
@@ -104,10 +104,11 @@ static std::optional<int64_t> fixedBatch(const Model &model,
   return std::nullopt;
 }
 
-/// One of the imports that find out how to change the batch. It says nothing, or
-/// nothing but errors.
+/// One of the imports that find out how to change the batch. It says nothing,
+/// or nothing but errors.
 static LogicalResult tryImport(const Model &model, const ImportOptions &options,
-                               Rebatch &rebatch, Location loc, bool saysErrors) {
+                               Rebatch &rebatch, Location loc,
+                               bool saysErrors) {
   MLIRContext *context = loc.getContext();
   ScopedDiagnosticHandler quiet(context, [&](Diagnostic &diagnostic) {
     return success(!saysErrors ||

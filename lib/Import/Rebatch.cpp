@@ -121,13 +121,14 @@ std::optional<SmallVector<int64_t>> Rebatch::expand(NodeReader &node,
   return shape;
 }
 
-/// Whether the dimensions of input `i` meet those of the others, aligned at their
-/// ends.
+/// Whether the dimensions of input `i` meet those of the others, aligned at
+/// their ends.
 static bool isAligned(StringRef op, int i) {
   static const llvm::StringSet<> elementwise{
-      "Add", "Sub", "Mul", "Div",   "Pow",     "Mod",  "Max",
-      "Min", "Sum", "And", "Or",    "Xor",     "Mean", "Where",
-      "Less", "LessOrEqual", "Equal", "Greater", "GreaterOrEqual"};
+      "Add",         "Sub",   "Mul",     "Div",           "Pow",
+      "Mod",         "Max",   "Min",     "Sum",           "And",
+      "Or",          "Xor",   "Mean",    "Where",         "Less",
+      "LessOrEqual", "Equal", "Greater", "GreaterOrEqual"};
   return elementwise.contains(op) || (op == "Attention" && i == 3);
 }
 

@@ -49,14 +49,14 @@ public:
   bool hasCounts() const { return metCounts; }
 
   /// The integers of input 1 of a Reshape, Expand or Range, or the ends of a
-  /// Slice, that `node` needs at the new batch; nothing where they stay. `axes`:
-  /// of a Slice. Fails with an error where they cannot be known.
+  /// Slice, that `node` needs at the new batch; nothing where they stay.
+  /// `axes`: of a Slice. Fails with an error where they cannot be known.
   FailureOr<std::optional<SmallVector<int64_t>>>
   correct(NodeReader &node, const MaybeShape &data, ArrayRef<int64_t> literal,
           ArrayRef<int64_t> axes);
 
-  /// One sample of the constant that is input `i`, where it has the same for each
-  /// sample of the input that it meets; nothing where it stays.
+  /// One sample of the constant that is input `i`, where it has the same for
+  /// each sample of the input that it meets; nothing where it stays.
   std::optional<HostTensor> sampleOf(NodeReader &node, int i,
                                      const HostTensor &constant) const;
 
@@ -70,8 +70,8 @@ public:
 private:
   struct Known {
     SmallVector<int64_t> before, after;
-    /// Nodes that were taken to expand something to the batch or to count to it,
-    /// on which the difference rests alone.
+    /// Nodes that were taken to expand something to the batch or to count to
+    /// it, on which the difference rests alone.
     std::set<unsigned> assumed;
     bool changed() const { return before != after; }
   };
