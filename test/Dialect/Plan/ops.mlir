@@ -41,6 +41,8 @@ plan.program @step ranks(4) window(384) {
   %t = plan.view %w[0] : memref<10x8xf32> to memref<8x10xf32, strided<[1, 8]>>
   // CHECK: plan.view %[[W]][0] rank_stride(24) : memref<10x8xf32> to memref<3x8xf32>
   %own = plan.view %w[0] rank_stride(24) : memref<10x8xf32> to memref<3x8xf32>
+  // CHECK: plan.view %[[W]][0] : memref<10x8xf32> to memref<4x0xf32>
+  %nothing = plan.view %w[0] : memref<10x8xf32> to memref<4x0xf32>
 
   // What binds buffers to names.
   // CHECK: plan.parameter "w" %[[P]] trained shape [10, 8] init("f.safetensors", "fc.w") tied ["head.w"] : memref<3x8xf32>
