@@ -285,9 +285,10 @@ static Value slideWindow(NodeContext &c, Value padded, Value weight) {
         weight, {c.list("starts", starts),
                  c.list("limits", {channels, 1, i + 1}),
                  c.list("strides", ones)});
-    Value term = mul(
-        c, castTo(c, part, wide),
-        castTo(c, factor ? c.reshape(factor, {channels, 1}) : Value(), wide));
+    part = castTo(c, part, wide);
+    factor = factor ? c.reshape(factor, {channels, 1}) : Value();
+    factor = castTo(c, factor, wide);
+    Value term = mul(c, part, factor);
     result = result ? c.emit<train::AddOp>({result, term}) : term;
     if (!result)
       return {};
