@@ -242,6 +242,10 @@ static LogicalResult evalCast(Evaluation &e) {
   FailureOr<CastRules> rules = castRules(e.node);
   if (failed(type) || failed(rules))
     return failure();
+  // Floats of 8 bits take several times as long as others.
+  if (isFloat(*type) && byteSize(*type) == 1 &&
+      failed(e.budget.take(2 * e.in(0).size(), e.node)))
+    return failure();
   return e.result(castHost(e.in(0), *type, *rules));
 }
 
