@@ -368,7 +368,7 @@ TEST(RunOptions, MistakesAreOneLine) {
       {{"m.mlir", "--data", "d", "--momentum", "0.9"},
        "--momentum needs --loss: m.mlir is taken as a training step otherwise"},
       {{"m.mlir", "--data", "d", "--loss", "mse", "--dim", "b=1"},
-       "--dim, --train and --freeze are for ONNX models"},
+       "--dim, --value, --train and --freeze are for ONNX models"},
       {{"m.onnx", "--data", "d", "--dim", "b=0"},
        "--dim 'b=0': expected NAME=N with N of at least 1"},
       {{"m.onnx", "--data", "d", "--dim", "=1"},
