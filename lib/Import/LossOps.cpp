@@ -144,8 +144,13 @@ static LogicalResult importLikelihood(NodeContext &c) {
   std::string reduction = readReduction(c);
   if (reduction.empty() || failed(l.read()))
     return failure();
+  Value given = c.has(2) ? c.value(2) : Value();
+  if (given && shapeOf(given) != ArrayRef<int64_t>(l.classes))
+    return c.fail("expects a weight for each of " + Twine(l.classes) +
+                  " classes");
   Value losses = l.emitLosses(), weights = l.emitWeights();
-  if (c.node.failed() || !losses)
+  bool weighted = c.has(2) || l.counts;
+  if (c.node.failed() || !losses || (weighted && !weights))
     return failure();
   Formula f{c};
   if (weights)
