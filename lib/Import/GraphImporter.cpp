@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The walk over the graph, and the services it offers to the handlers.
+// The walk over the graph.
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Import/GraphImporter.h"
 #include "lib/Import/AttributeInputs.h"
+#include "lib/Import/Bindings.h"
 #include "lib/Import/Samples.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -21,9 +21,8 @@
 using namespace mlir;
 using namespace mlir::zero::onnx_import;
 
-// Float initializers above this stay in the weights file; anything else that
-// compute uses becomes an arith.constant of at most maxConstantBytes.
-static constexpr int64_t maxInlineElements = 1024;
+// What compute uses of constants that do not stay in the weights file becomes
+// an arith.constant of at most this size.
 static constexpr int64_t maxConstantBytes = int64_t(64) << 20;
 // The most outputs a function gets where some of the model's are sequences.
 static constexpr size_t maxSequenceOutputs = size_t(1) << 16;
@@ -56,13 +55,6 @@ static void declareParam(OpBuilder &b, Location loc, Param &param,
   if (!param.tied.empty())
     op.setTiedAttr(b.getStrArrayAttr(
         SmallVector<StringRef>(param.tied.begin(), param.tied.end())));
-}
-
-/// Whether compute can use `elements` of a constant only through the weights
-/// file.
-static bool staysInFile(const Param &param, int64_t elements) {
-  return param.role == Role::Constant && isFloat(param.data->type) &&
-         elements > maxInlineElements;
 }
 
 static bool isLargeConstant(const Param &param) {
@@ -241,27 +233,6 @@ Value GraphImporter::valueOf(Binding &binding, Location loc) {
 //===----------------------------------------------------------------------===//
 // Nodes
 //===----------------------------------------------------------------------===//
-
-/// The shape a binding has without making it a value.
-static std::optional<SmallVector<int64_t>> shapeOfBinding(Binding &binding) {
-  if (binding.value)
-    return llvm::to_vector(shapeOf(binding.value));
-  if (binding.host)
-    return SmallVector<int64_t>(ArrayRef<int64_t>(binding.host->shape));
-  if (binding.param)
-    return SmallVector<int64_t>(ArrayRef<int64_t>(binding.param->data->shape));
-  return std::nullopt;
-}
-
-static std::optional<DType> dtypeOfBinding(Binding &binding) {
-  if (binding.value)
-    return dtypeFromType(typeOf(binding.value).getElementType());
-  if (binding.host)
-    return binding.host->type;
-  if (binding.param)
-    return binding.param->data->type;
-  return std::nullopt;
-}
 
 /// Shape (with its slice of dimensions) and Size.
 static FailureOr<HostTensor> evaluateShape(NodeReader &node, Binding *input) {
@@ -598,127 +569,4 @@ LogicalResult GraphImporter::run() {
     if (failed(importNode(model.graph().node(i), nodeLoc(model, i, context))))
       return failure();
   return finish();
-}
-
-//===----------------------------------------------------------------------===//
-// Services for handlers
-//===----------------------------------------------------------------------===//
-
-Value NodeContext::value(unsigned i) {
-  if (!has(i)) {
-    node.error() << "input " << i << " is missing";
-    return {};
-  }
-  return node.failed() ? Value() : importer.valueOf(*inputs[i], loc());
-}
-
-/// Operators that may know how many rows a list has: what they make has as
-/// many.
-static bool keepsRows(NodeReader &node) {
-  return node.isOfDefaultDomain() &&
-         (node.op() == "Reshape" || node.op() == "Expand");
-}
-
-const HostTensor *NodeContext::host(unsigned i) {
-  return has(i) ? hostOf(*inputs[i]) : nullptr;
-}
-
-const HostTensor *NodeContext::hostOf(Binding &binding) {
-  if (binding.countsRows && !keepsRows(node))
-    return nullptr;
-  return importer.hostOf(binding);
-}
-
-std::optional<SmallVector<int64_t>> NodeContext::shape(unsigned i) {
-  return shapeOfBinding(*inputs[i]);
-}
-
-std::optional<SmallVector<int64_t>>
-NodeContext::bindingShape(Binding &binding) {
-  return shapeOfBinding(binding);
-}
-
-std::optional<DType> NodeContext::dtype(unsigned i) {
-  return dtypeOfBinding(*inputs[i]);
-}
-
-std::optional<SmallVector<int64_t>> NodeContext::ints(unsigned i,
-                                                      StringRef what) {
-  const HostTensor *tensor = host(i);
-  if (has(i) && inputs[i]->countsRows && !tensor) {
-    node.error() << "its " << what
-                 << " is the number of rows that the data select (NonZero), "
-                    "which is known when it runs only";
-    return std::nullopt;
-  }
-  if (tensor && !isFloat(tensor->type))
-    return SmallVector<int64_t>(tensor->ints.begin(), tensor->ints.end());
-  node.error() << "its " << what
-               << " must be integers that are known at import; they depend on "
-                  "the data";
-  return std::nullopt;
-}
-
-bool NodeContext::staysInFile(unsigned i, int64_t elements) const {
-  return inputs[i]->param && ::staysInFile(*inputs[i]->param, elements);
-}
-
-bool NodeContext::isUsed(unsigned i) const {
-  return i < numResults() &&
-         importer.scope->uses->lookup(node.message().output(i)) > 0;
-}
-
-unsigned NodeContext::usesOfInput(unsigned i) const {
-  StringRef name = node.message().input(i);
-  Scope *owner = importer.scope;
-  importer.scope->find(name, &owner);
-  unsigned uses = owner->uses->lookup(name);
-  return owner == importer.scope ? uses : std::max(uses, 2u);
-}
-
-LogicalResult NodeContext::result(Value value) {
-  if (!value)
-    return failure();
-  if (results.empty())
-    return fail("has no output");
-  set(0, value);
-  return success();
-}
-
-LogicalResult NodeContext::fail(const Twine &message) {
-  node.error() << message;
-  return failure();
-}
-
-bool NodeContext::check(Operation *op) {
-  // Inference does not look at element types; the verifier does.
-  return succeeded(verify(op, /*verifyRecursively=*/false));
-}
-
-Value NodeContext::reshape(Value value, ArrayRef<int64_t> shape) {
-  if (!value || shapeOf(value) == shape)
-    return value;
-  return emit<train::ReshapeOp>(value, list("shape", shape));
-}
-
-Value NodeContext::transpose(Value value, ArrayRef<int64_t> permutation) {
-  return emit<train::TransposeOp>(value, list("permutation", permutation));
-}
-
-Value NodeContext::broadcast(Value value, ArrayRef<int64_t> shape) {
-  if (!value || shapeOf(value) == shape)
-    return value;
-  return emit<train::BroadcastOp>(value, list("shape", shape));
-}
-
-Value NodeContext::scalar(Value like, double value) {
-  if (!like)
-    return {};
-  std::optional<DType> type = dtypeFromType(typeOf(like).getElementType());
-  HostTensor tensor(*type, {});
-  if (isFloat(*type))
-    tensor.setFloat(0, value);
-  else
-    tensor.setInt(0, int64_t(value));
-  return constant(tensor);
 }
