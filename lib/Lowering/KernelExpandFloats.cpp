@@ -12,12 +12,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FloatBits.h"
 #include "zero/Lowering/Kernels.h"
 #include "zero/Lowering/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace mlir::zero {
 #define GEN_PASS_DEF_KERNELEXPANDFLOATS
@@ -83,47 +83,12 @@ static void computeAllInF32(func::FuncOp func) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Builds integer arithmetic on the bits of floats.
-struct Bits : ImplicitLocOpBuilder {
-  using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
+/// Integer arithmetic on the bits of f32 and of floats of 16 bits.
+struct Bits : FloatBits {
+  using FloatBits::FloatBits;
 
-  Value constant(uint32_t value) {
-    return arith::ConstantOp::create(
-        *this, getIntegerAttr(getI32Type(), static_cast<int32_t>(value)));
-  }
-  Value fromFloat(Value x) {
-    return arith::BitcastOp::create(*this, getI32Type(), x);
-  }
-  Value toFloat(Value x) {
-    return arith::BitcastOp::create(*this, getF32Type(), x);
-  }
-  Value fromNarrow(Value x) {
-    Value bits = arith::BitcastOp::create(*this, getI16Type(), x);
-    return arith::ExtUIOp::create(*this, getI32Type(), bits);
-  }
-  Value toNarrow(Value x, Type type) {
-    Value bits = arith::TruncIOp::create(*this, getI16Type(), x);
-    return arith::BitcastOp::create(*this, type, bits);
-  }
-  Value add(Value x, Value y) { return arith::AddIOp::create(*this, x, y); }
-  Value add(Value x, uint32_t y) { return add(x, constant(y)); }
-  Value bitAnd(Value x, uint32_t y) {
-    return arith::AndIOp::create(*this, x, constant(y));
-  }
-  Value bitOr(Value x, Value y) { return arith::OrIOp::create(*this, x, y); }
-  Value left(Value x, uint32_t by) {
-    return arith::ShLIOp::create(*this, x, constant(by));
-  }
-  Value right(Value x, uint32_t by) {
-    return arith::ShRUIOp::create(*this, x, constant(by));
-  }
-  Value isBelow(Value x, uint32_t y) {
-    return arith::CmpIOp::create(*this, arith::CmpIPredicate::ult, x,
-                                 constant(y));
-  }
-  Value select(Value condition, Value x, Value y) {
-    return arith::SelectOp::create(*this, condition, x, y);
-  }
+  Value fromNarrow(Value x) { return widen(x, getI16Type()); }
+  Value toNarrow(Value x, Type type) { return narrow(x, getI16Type(), type); }
   /// Rounds away the last `count` bits, ties to even.
   Value roundOff(Value x, uint32_t count) {
     Value odd = bitAnd(right(x, count), 1);

@@ -58,7 +58,11 @@ static SmallVector<Value> emptyResults(OpBuilder &b, Operation *op) {
 // Forward over rows
 //===----------------------------------------------------------------------===//
 
-static SmallVector<Value> lowerLayerNorm(OpBuilder &b, train::LayerNormOp op) {
+/// (x - mean) * rstd of each row, times the scale and plus the bias where they
+/// are. The results of `op` are that, the means if it has three, and rstd.
+template <typename OpTy>
+static SmallVector<Value> normalizeRows(OpBuilder &b, OpTy op, Value scale,
+                                        Value bias) {
   RankedTensorType type = getTensorType(op.getInput());
   Type element = type.getElementType();
   Type compute = train::getStatisticsType(element);
@@ -69,51 +73,39 @@ static SmallVector<Value> lowerLayerNorm(OpBuilder &b, train::LayerNormOp op) {
     Value x = rows.extract(n, loc, op.getInput(), at);
     auto [mean, variance] = getMoments(n, loc, x, rows.getRowSize(), compute);
     Value rstd = FloatMath{n, loc}.rsqrt(variance, epsilon);
-    SmallVector<Value> inputs = {x, op.getScale()};
-    if (op.getBias())
-      inputs.push_back(op.getBias());
+    SmallVector<Value> inputs = {x};
+    if (scale)
+      inputs.push_back(scale);
+    if (bias)
+      inputs.push_back(bias);
     Value y = mapElements(
         n, loc, emptyRow(n, loc, x, element), inputs,
         [&, mean = mean](OpBuilder &nested, Location here, ValueRange e) {
           FloatMath m{nested, here};
-          Value unit = m.mul(m.sub(m.cast(e[0], compute), mean), rstd);
-          Value y = m.mul(unit, m.cast(e[1], compute));
-          if (op.getBias())
+          Value y = m.mul(m.sub(m.cast(e[0], compute), mean), rstd);
+          if (scale)
+            y = m.mul(y, m.cast(e[1], compute));
+          if (bias)
             y = m.add(y, m.cast(e[2], compute));
           return SmallVector<Value>{m.cast(y, element)};
         })[0];
     SmallVector<Value> kept = rows.keepDims(n, loc, at);
-    return {rows.insert(n, loc, y, out[0], at),
-            insertElement(n, loc, mean, out[1], kept),
-            insertElement(n, loc, rstd, out[2], kept)};
+    SmallVector<Value> results = {rows.insert(n, loc, y, out[0], at)};
+    if (out.size() == 3)
+      results.push_back(insertElement(n, loc, mean, out[1], kept));
+    results.push_back(insertElement(n, loc, rstd, out.back(), kept));
+    return results;
   };
   return buildLoops(b, op.getLoc(), rows.getExtents(), emptyResults(b, op),
                     body);
 }
 
+static SmallVector<Value> lowerLayerNorm(OpBuilder &b, train::LayerNormOp op) {
+  return normalizeRows(b, op, op.getScale(), op.getBias());
+}
+
 static SmallVector<Value> lowerNormalize(OpBuilder &b, train::NormalizeOp op) {
-  RankedTensorType type = getTensorType(op.getInput());
-  Type element = type.getElementType();
-  Type compute = train::getStatisticsType(element);
-  Rows rows(type.getShape(), getDimsFrom(op.getAxis(), type.getRank()));
-  double epsilon = op.getEpsilon().convertToDouble();
-  auto body = [&](OpBuilder &n, Location loc, ValueRange at,
-                  ValueRange out) -> SmallVector<Value> {
-    Value x = rows.extract(n, loc, op.getInput(), at);
-    auto [mean, variance] = getMoments(n, loc, x, rows.getRowSize(), compute);
-    Value rstd = FloatMath{n, loc}.rsqrt(variance, epsilon);
-    Value y = mapElements(
-        n, loc, emptyRow(n, loc, x, element), x,
-        [&, mean = mean](OpBuilder &nested, Location here, ValueRange e) {
-          FloatMath m{nested, here};
-          Value unit = m.mul(m.sub(m.cast(e[0], compute), mean), rstd);
-          return SmallVector<Value>{m.cast(unit, element)};
-        })[0];
-    return {rows.insert(n, loc, y, out[0], at),
-            insertElement(n, loc, rstd, out[1], rows.keepDims(n, loc, at))};
-  };
-  return buildLoops(b, op.getLoc(), rows.getExtents(), emptyResults(b, op),
-                    body);
+  return normalizeRows(b, op, /*scale=*/Value(), /*bias=*/Value());
 }
 
 static SmallVector<Value> lowerRmsNorm(OpBuilder &b, train::RmsNormOp op) {

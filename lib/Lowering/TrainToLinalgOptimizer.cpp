@@ -214,6 +214,15 @@ static Value lerp(FloatMath m, Value start, Value end,
   return arith::SelectOp::create(m.b, m.loc, numbers.light, light, heavy);
 }
 
+/// The decay of the average in f64: the step's own where a schedule sets it.
+template <typename OpTy>
+static Value getBeta1(OpBuilder &b, OpTy op, const UpdateControls &controls) {
+  if (controls.momentum)
+    return controls.momentum;
+  return constantScalar(b, op.getLoc(), b.getF64Type(),
+                        op.getBeta1().convertToDouble());
+}
+
 template <typename OpTy>
 static SmallVector<Value> lowerAdam(OpBuilder &b, OpTy op) {
   constexpr bool decoupled = std::is_same_v<OpTy, train::AdamwOp>;
@@ -221,10 +230,7 @@ static SmallVector<Value> lowerAdam(OpBuilder &b, OpTy op) {
   SmallVector<Value> inits = {op.getParam(), op.getExpAvg(), op.getExpAvgSq()};
   Type compute = getComputeType(getTensorType(op.getParam()).getElementType());
   UpdateControls controls(b, op, compute);
-  Value beta1 = controls.momentum
-                    ? controls.momentum
-                    : constantScalar(b, loc, b.getF64Type(),
-                                     op.getBeta1().convertToDouble());
+  Value beta1 = getBeta1(b, op, controls);
   AdamNumbers numbers = getAdamNumbers(b, op, beta1, compute);
   double beta2 = op.getBeta2().convertToDouble();
   double epsilon = op.getEpsilon().convertToDouble();
@@ -278,10 +284,7 @@ static SmallVector<Value> lowerAdamHat(OpBuilder &b, train::AdamHatOp op) {
   SmallVector<Value> inits = {op.getParam(), op.getExpAvg(), op.getExpAvgSq()};
   Type compute = getComputeType(getTensorType(op.getParam()).getElementType());
   UpdateControls controls(b, op, compute);
-  Value beta1 = controls.momentum
-                    ? controls.momentum
-                    : constantScalar(b, loc, b.getF64Type(),
-                                     op.getBeta1().convertToDouble());
+  Value beta1 = getBeta1(b, op, controls);
   Value rate = f.cast(f.neg(getHatRate(b, op, beta1)), compute);
   Value keep = f.cast(beta1, compute);
   Value weight = f.cast(f.subFrom(1, beta1), compute);
@@ -289,9 +292,9 @@ static SmallVector<Value> lowerAdamHat(OpBuilder &b, train::AdamHatOp op) {
   double decay = op.getWeightDecay().convertToDouble();
   double decoupled = op.getDecoupledDecay().convertToDouble();
   double last = op.getFinalDecay().convertToDouble();
-  Value shrink = f.cast(
-      f.subFrom(1 - last, f.mul(getRate(b, loc, op.getLr()), decoupled)),
-      compute);
+  Value shrink =
+      f.cast(f.subFrom(1 - last, f.mul(getRate(b, loc, op.getLr()), decoupled)),
+             compute);
   return mapElements(
       b, loc, inits, op.getGrad(),
       [&](OpBuilder &n, Location at, ValueRange args) {

@@ -11,10 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FloatBits.h"
 #include "TrainToLinalg.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
 using namespace mlir::zero;
@@ -30,57 +28,21 @@ struct Format {
   bool hasNegativeZero() const { return nan != 0x80; }
 };
 
-/// Integer arithmetic on i32.
-struct Bits : ImplicitLocOpBuilder {
-  using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
+/// Integer arithmetic on the bits of f32 and of floats of 8 bits.
+struct Bits : FloatBits {
+  using FloatBits::FloatBits;
+  using FloatBits::select;
 
-  Value constant(uint32_t value) {
-    return arith::ConstantOp::create(
-        *this, getIntegerAttr(getI32Type(), static_cast<int32_t>(value)));
-  }
   Value number(double value) {
     return arith::ConstantOp::create(*this, getF32FloatAttr(float(value)));
   }
-  Value fromFloat(Value x) {
-    return arith::BitcastOp::create(*this, getI32Type(), x);
-  }
-  Value toFloat(Value x) {
-    return arith::BitcastOp::create(*this, getF32Type(), x);
-  }
-  Value fromTiny(Value x) {
-    Value bits = arith::BitcastOp::create(*this, getI8Type(), x);
-    return arith::ExtUIOp::create(*this, getI32Type(), bits);
-  }
-  Value toTiny(Value x, Type type) {
-    Value bits = arith::TruncIOp::create(*this, getI8Type(), x);
-    return arith::BitcastOp::create(*this, type, bits);
-  }
-  Value add(Value x, Value y) { return arith::AddIOp::create(*this, x, y); }
-  Value add(Value x, uint32_t y) { return add(x, constant(y)); }
-  Value bitAnd(Value x, uint32_t y) {
-    return arith::AndIOp::create(*this, x, constant(y));
-  }
-  Value bitOr(Value x, Value y) { return arith::OrIOp::create(*this, x, y); }
-  Value left(Value x, uint32_t by) {
-    return arith::ShLIOp::create(*this, x, constant(by));
-  }
-  Value right(Value x, uint32_t by) {
-    return arith::ShRUIOp::create(*this, x, constant(by));
-  }
-  Value compare(arith::CmpIPredicate predicate, Value x, uint32_t y) {
-    return arith::CmpIOp::create(*this, predicate, x, constant(y));
-  }
-  Value isBelow(Value x, uint32_t y) {
-    return compare(arith::CmpIPredicate::ult, x, y);
-  }
+  Value fromTiny(Value x) { return widen(x, getI8Type()); }
+  Value toTiny(Value x, Type type) { return narrow(x, getI8Type(), type); }
   Value isAbove(Value x, uint32_t y) {
     return compare(arith::CmpIPredicate::ugt, x, y);
   }
   Value isEqual(Value x, uint32_t y) {
     return compare(arith::CmpIPredicate::eq, x, y);
-  }
-  Value select(Value condition, Value x, Value y) {
-    return arith::SelectOp::create(*this, condition, x, y);
   }
   Value select(Value condition, uint32_t x, Value y) {
     return select(condition, constant(x), y);
