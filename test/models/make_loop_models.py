@@ -11,9 +11,6 @@ moe is Hugging Face's Mixtral block (transformers 4: a loop over the experts, ea
 list of its tokens), recurrent an LSTM in both directions and a GRU. Needs what
 make_models.py needs, but for transformers.
 """
-import argparse
-import json
-import warnings
 
 import torch
 import torch.nn as nn
@@ -130,20 +127,8 @@ def make(name):
     save_file(base.parameters(build(name)), folder / "init.safetensors")
     reference = dict(torch=torch.__version__, loss="cross-entropy", input="x", steps=base.STEPS, batch=base.BATCH,
                      ties=[], trained=[k for k, _ in build(name).named_parameters()], hyper=base.HYPER, runs={})
-    for optimizer in OPTIMIZERS:
-        model, losses, norms = train(name, optimizer)
-        final = f"final_{optimizer}_w1.safetensors"
-        save_file(base.parameters(model), folder / final)
-        reference["runs"][f"{optimizer}_w1"] = dict(losses=losses, grad_norms=norms, final=final)
-    (folder / "reference.json").write_text(json.dumps(reference, indent=1) + "\n")
+    base.add_runs(reference, folder, OPTIMIZERS, lambda optimizer: train(name, optimizer))
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(MODELS))
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
-    for n in parser.parse_args().names or MODELS:
-        make(n)
-        print(f"made {n}")
+    base.run(__doc__, MODELS, make)

@@ -245,12 +245,27 @@ def make(name):
     (folder / "reference.json").write_text(json.dumps(reference, indent=1) + "\n")
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(MODELS))
+def add_runs(reference, folder, optimizers, train):
+    """Trains on one rank with each; writes the final parameters and reference.json."""
+    for optimizer in optimizers:
+        model, losses, norms = train(optimizer)
+        final = f"final_{optimizer}_w1.safetensors"
+        save_file(parameters(model), folder / final)
+        reference["runs"][f"{optimizer}_w1"] = dict(losses=losses, grad_norms=norms, final=final)
+    (folder / "reference.json").write_text(json.dumps(reference, indent=1) + "\n")
+
+
+def run(description, models, make):
+    """The command line of a script that makes models."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(models))
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
-    for n in parser.parse_args().names or MODELS:
-        make(n)
-        print(f"made {n}")
+    for name in parser.parse_args().names or models:
+        make(name)
+        print(f"made {name}")
+
+
+if __name__ == "__main__":
+    run(__doc__, MODELS, make)

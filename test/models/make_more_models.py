@@ -12,10 +12,7 @@ rotated positions. The form ts_loss of either has the loss as an output, and its
 an input; dynamo is torch.export's graph after the exporter's optimizer, at a fixed batch.
 Needs what make_models.py needs, but for transformers.
 """
-import argparse
-import json
 import math
-import warnings
 
 import torch
 import torch.nn as nn
@@ -218,20 +215,8 @@ def make(name):
     save_file({"logits": logits.contiguous()}, folder / "logits.safetensors")
     reference = dict(torch=torch.__version__, loss=kind, input=args[0], steps=base.STEPS, batch=base.BATCH, ties=[],
                      trained=[k for k, _ in build(name).named_parameters()], hyper=base.HYPER, runs={})
-    for optimizer in base.OPTIMIZERS:
-        model, losses, norms = train(name, optimizer)
-        save_file(base.parameters(model), folder / f"final_{optimizer}_w1.safetensors")
-        reference["runs"][f"{optimizer}_w1"] = dict(losses=losses, grad_norms=norms,
-                                                    final=f"final_{optimizer}_w1.safetensors")
-    (folder / "reference.json").write_text(json.dumps(reference, indent=1) + "\n")
+    base.add_runs(reference, folder, base.OPTIMIZERS, lambda optimizer: train(name, optimizer))
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(MODELS))
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
-    for n in parser.parse_args().names or MODELS:
-        make(n)
-        print(f"made {n}")
+    base.run(__doc__, MODELS, make)
