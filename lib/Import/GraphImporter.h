@@ -222,8 +222,10 @@ public:
       return {};
     FailureOr<OpTy> made =
         train::createChecked<OpTy>(b, loc(), operands, attributes);
-    if (failed(made) || !check(*made))
+    if (failed(made) || !check(*made)) {
+      node.setFailed();
       return {};
+    }
     return *made;
   }
   /// The first result of such an operation.

@@ -67,6 +67,8 @@ public:
   /// Starts an error about this node: "Op: ...".
   InFlightDiagnostic error();
   bool failed() const { return bad; }
+  /// An error about this node was emitted elsewhere: there is no second one.
+  void setFailed() { bad = true; }
 
 private:
   /// The attribute if it is there and of type `type`.
