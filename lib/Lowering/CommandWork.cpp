@@ -286,3 +286,15 @@ double mlir::zero::predictSeconds(plan::CommandOpInterface command,
   return isa<plan::ReleaseOp>(*command) ? 0
                                         : cost.compute(getCommandWork(command));
 }
+
+double mlir::zero::countModelFlops(plan::CommandOpInterface command) {
+  OpWork work = getCommandWork(command);
+  if (work.cls != OpWork::Matmul)
+    return 0;
+  auto call = cast<plan::CallOp>(command.getOperation());
+  if (!call.getCallee().starts_with("attention"))
+    return work.flops;
+  int64_t scores = typeOf(call.getBuffers()[1]).getShape().back();
+  bool isGrad = call.getCallee() == "attention_grad";
+  return 2.0 * work.batch * work.m * work.n * (work.k - isGrad * scores);
+}

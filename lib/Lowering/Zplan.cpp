@@ -411,7 +411,7 @@ LogicalResult ZplanWriter::addCommand(plan::CommandOpInterface op) {
         addCallAttrs(op, *command);
         bool repeats = position < order.getMicroBatchEnd();
         double times = repeats ? program.getMicroBatches() - 1 : 1;
-        out.flops_per_rank += times * getCommandWork(op).flops;
+        out.flops_per_rank += times * countModelFlops(op);
       })
       .Case([&](plan::CopyOp op) {
         withBuffers(fb::Op_Copy, "", {op.getSource(), op.getTarget()});

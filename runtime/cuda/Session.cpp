@@ -43,6 +43,11 @@ static RankOptions rankOptionsOf(const zrt_session_options &options) {
     result.inGroup = options.group->processes->size() > 1;
     result.timeoutFactor = options.group->timeoutFactor;
     result.timeoutMinSeconds = options.group->timeoutMinSeconds;
+  } else {
+    if (options.timeout_factor > 0)
+      result.timeoutFactor = options.timeout_factor;
+    if (options.timeout_min_s > 0)
+      result.timeoutMinSeconds = options.timeout_min_s;
   }
   return result;
 }
@@ -242,9 +247,9 @@ void Session::checkInputsSet(Part part) const {
   }
   for (size_t index = 0; index < inputSet.size(); ++index) {
     const Input &input = program->inputs[index / ranks.size()];
-    bool needed = part == Part::Step ||
-                  (input.role != fb::InputRole_LearningRate &&
-                   input.role != fb::InputRole_Step);
+    bool needed =
+        part == Part::Step || (input.role != fb::InputRole_LearningRate &&
+                               input.role != fb::InputRole_Step);
     if (needed && !inputSet[index])
       fail(ZRT_ERROR_ARGUMENT, "input ", input.name, " was not set for rank ",
            firstRank + index % ranks.size());

@@ -216,8 +216,9 @@ def calls_that_fail(tools):
 
 
 def a_silent_rank(tools):
-    """A collective that never ends: the limit of the plan ends it."""
-    says(mlp(tools, 2, 3, "--timeout", 1, "--timeout-factor", 1, FAKE_CUDA_FAULT="ncclAllGather:3:hang"), "rank", "s")
+    """A collective that never ends: the limit that was asked for ends it."""
+    says(mlp(tools, 2, 3, "--timeout", 1, "--timeout-factor", 1, FAKE_CUDA_FAULT="ncclAllGather:3:hang"), "rank",
+         "has not ended after 1 s")
 
 
 def too_few_devices(tools):

@@ -133,8 +133,7 @@ static void addWork(mlir::plan::ProgramOp program, StagePlan &plan) {
     auto command = mlir::dyn_cast<mlir::plan::CommandOpInterface>(op);
     if (!command)
       continue;
-    OpWork work = getCommandWork(command);
-    plan.flops += work.cls == OpWork::Matmul ? times * work.flops : 0;
+    plan.flops += times * countModelFlops(command);
     int64_t sent = getSentBytes(command);
     if (auto copy = mlir::dyn_cast<mlir::plan::CopyOp>(op)) {
       mlir::MemRefType type = copy.getTarget().getType();

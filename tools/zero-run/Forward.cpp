@@ -32,6 +32,8 @@ Forward::Forward(const RunOptions &options, const zrt::Program &program,
   sessionOptions.check_finite = options.checkFinite;
   sessionOptions.group = group ? group->get() : nullptr;
   sessionOptions.device = group ? -1 : 0;
+  sessionOptions.timeout_factor = options.timeoutFactor.value_or(0);
+  sessionOptions.timeout_min_s = options.timeoutSeconds.value_or(0);
   require(session.create(program, &sessionOptions));
   InitialValues(program, session, std::move(warn))
       .set(options.weights, initFolder);

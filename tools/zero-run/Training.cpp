@@ -68,6 +68,8 @@ Training::Training(const RunOptions &options, const zrt::Program &program,
   sessionOptions.group = group ? group->get() : nullptr;
   sessionOptions.device = group ? -1 : 0;
   sessionOptions.graph = options.cudaGraph;
+  sessionOptions.timeout_factor = options.timeoutFactor.value_or(0);
+  sessionOptions.timeout_min_s = options.timeoutSeconds.value_or(0);
   require(session.create(program, &sessionOptions));
   warnOfDisk();
   openCheckpoints();

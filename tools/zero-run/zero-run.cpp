@@ -34,6 +34,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <vector>
 
 using namespace zero_tools;
 
@@ -255,6 +256,20 @@ static void runForward(const RunOptions &options, RunGroup *group,
   }
 }
 
+/// Flags that look as if there were other processes. GPUs of one process have
+/// the limits of time as well.
+static void noteUnused(const RunOptions &options, const zrt::Program &program) {
+  std::vector<const char *> flags = {"--master-addr", "--master-port",
+                                     "--transport", "--connect-timeout"};
+  if (!strncmp(program.info().target, "host", 4))
+    flags.insert(flags.end(), {"--timeout", "--timeout-factor"});
+  for (const char *flag : flags)
+    if (options.given.count(flag))
+      printMessage("note",
+                   std::string(flag) +
+                       " has no effect: this is the only process of the run");
+}
+
 /// The exit status. `group`: the processes of the run, or null.
 static int run(const RunOptions &options, RunGroup *group) {
   checkPaths(options);
@@ -263,6 +278,8 @@ static int run(const RunOptions &options, RunGroup *group) {
   loadModel(options, group, model);
   const zrt::Program &program = model.program;
   checkTarget(options, program);
+  if (!group)
+    noteUnused(options, program);
   checkBudget(options, program, ZRT_DEVICE);
   checkBudget(options, program, ZRT_HOST);
   checkAccumulation(options, program);
@@ -324,17 +341,6 @@ static void setRanks(RunOptions &options, int64_t processes,
   options.ranksSource = source;
 }
 
-/// Flags that look as if there were other processes.
-static void noteUnused(const RunOptions &options) {
-  for (const char *flag :
-       {"--master-addr", "--master-port", "--transport", "--timeout",
-        "--timeout-factor", "--connect-timeout"})
-    if (options.given.count(flag))
-      printMessage("note",
-                   std::string(flag) +
-                       " has no effect: this is the only process of the run");
-}
-
 /// The exit status.
 static int start(RunOptions &options) {
   Launched launched;
@@ -364,7 +370,6 @@ static int start(RunOptions &options) {
   }
   if (launched.settings.size > 1)
     return runInGroup(options, launched);
-  noteUnused(options);
   readConfig(options, true);
   return run(options, nullptr);
 }

@@ -25,6 +25,12 @@ namespace mlir::zero {
 /// up, not the table) and computes what the ops in its function do.
 OpWork getCommandWork(plan::CommandOpInterface command);
 
+/// Floating-point operations of `command` if it is a product, a convolution or
+/// an attention, as the utilization of a machine is counted (PaLM,
+/// arXiv 2204.02311, appendix B): of an attention the whole square, without the
+/// scores that its gradient computes again. Otherwise 0.
+double countModelFlops(plan::CommandOpInterface command);
+
 /// "all_gather fc1.weight", "matmul /fc1/Gemm": the op, with its parameters,
 /// what a copy says it moves, or the node of the model.
 std::string getCommandLabel(plan::CommandOpInterface command);

@@ -427,6 +427,8 @@ typedef struct zrt_session_options {
   int device;
   /// CUDA: a step is captured once and launched as one graph.
   int graph;
+  /// CUDA, without a group: limits of a collective, as those of a group.
+  double timeout_factor, timeout_min_s;
 } zrt_session_options;
 
 #define ZRT_ALL_RANKS (-1)

@@ -256,6 +256,9 @@ TEST_F(PlanTimeline, CountsTheWorkOfAttention) {
   OpWork backward = getCommandWork(commands[1]);
   EXPECT_EQ(backward.transcendentals, (2 * 4) * (1 + 2 + 3 + 3 * 3));
   EXPECT_EQ(backward.flops, 2 * backward.transcendentals * (3 * 8 + 2 * 16));
+  // Utilization counts the square, and scores once.
+  EXPECT_EQ(countModelFlops(commands[0]), forward.flops);
+  EXPECT_EQ(countModelFlops(commands[1]), 2 * forward.flops);
 }
 
 TEST_F(PlanTimeline, CountsTheWorkOfKernels) {
