@@ -12,6 +12,7 @@
 
 #include "UpdateSlice.h"
 
+#include "dialects/Train/Train.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tosa/IR/TosaOps.h"
@@ -70,6 +71,7 @@ bool zero::isElementwiseOn(Operation *op, ArrayRef<int64_t> shape) {
   bool elementwise = op->hasTrait<OpTrait::Elementwise>() ||
                      op->hasTrait<OpTrait::ResultsBroadcastableShape>() ||
                      op->hasTrait<OpTrait::tosa::TosaElementwiseOperator>() ||
+                     op->hasTrait<train::BroadcastElementwise>() ||
                      isa<tosa::MulOp, tosa::CastOp>(op);
   if (!elementwise)
     return false;

@@ -233,21 +233,41 @@ def info_nesterov(tools):
     check_everywhere(tools, path, folder, lambda: Momentum(0.9, 1.0, 0.01, True))
 
 
-def info_plain(tools):
-    """An update written in elementwise operators, the rate an initializer."""
+def plain_info(tools, name, update, states, constants):
+    """Gradient and, for each parameter, the nodes that `update` makes of it."""
     import artifacts
 
     params, node = artifacts.weights(), artifacts.node
     names = list(params)
     nodes = artifacts.forward()[3:] + [node("Gradient", names, [f"d {n}" for n in names], artifacts.PREVIEW, xs=names, y="loss")]
     for n in names:
-        nodes += [node("Mul", [f"d {n}", "rate"], [f"step {n}"]), node("Sub", [n, f"step {n}"], [f"new {n}"])]
-    made = artifacts.training_info(params, nodes, [], {}, {n: f"new {n}" for n in names}, [("rate", np.float32(RATE))])
-    folder = tools.scratch / "forms-info-plain"
+        nodes += update(node, n)
+    zeros = {f"{n}.{s}": np.zeros_like(params[n]) for s in states for n in names}
+    made = artifacts.training_info(params, nodes, [], zeros, {n: f"new {n}" for n in [*names, *zeros]}, constants)
+    folder = tools.scratch / f"forms-info-{name}"
     folder.mkdir()
     path = folder / "model.onnx"
     path.write_bytes(made.SerializeToString())
+    return path, folder
+
+
+def info_plain(tools):
+    """An update written in elementwise operators, the rate an initializer."""
+    def update(node, n):
+        return [node("Mul", [f"d {n}", "rate"], [f"step {n}"]), node("Sub", [n, f"step {n}"], [f"new {n}"])]
+
+    path, folder = plain_info(tools, "plain", update, "", [("rate", np.float32(RATE))])
     check_everywhere(tools, path, folder, lambda: sgd)
+
+
+def info_own_state(tools):
+    """Momentum written in elementwise operators: its state is partitioned as an optimizer's."""
+    def update(node, n):
+        return [node("Mul", [f"{n}.V", "slow"], [f"kept {n}"]), node("Add", [f"kept {n}", f"d {n}"], [f"new {n}.V"]),
+                node("Mul", [f"new {n}.V", "rate"], [f"step {n}"]), node("Sub", [n, f"step {n}"], [f"new {n}"])]
+
+    path, folder = plain_info(tools, "own", update, "V", [("rate", np.float32(RATE)), ("slow", np.float32(0.9))])
+    check_everywhere(tools, path, folder, lambda: Momentum(0.9, 1.0, 0.0, False))
 
 
 # --- models of PyTorch's exporters
@@ -315,7 +335,7 @@ def as_array(m, name, batch):
 
 def add_cases(cases, tools):
     for function in (artifacts_adamw, artifacts_sgd, artifacts_accumulate, artifacts_flags, artifacts_export, info_adam,
-                     info_adagrad, info_momentum, info_nesterov, info_plain):
+                     info_adagrad, info_momentum, info_nesterov, info_plain, info_own_state):
         cases.add(f"forms {function.__name__}", function, tools)
     for name in sorted(p.name for p in MODELS.iterdir() if (p / "reference.json").exists()):
         for form in ("ts_train", "dynamo_noopt", "dynamo"):
