@@ -47,6 +47,10 @@ LogicalResult Deform::read(Value input, Value weight, Value offset) {
   if (typeOf(input).getRank() != 4 || typeOf(weight).getRank() != 4 ||
       typeOf(offset).getRank() != 4)
     return c.fail("expects input, weight and offset of rank 4");
+  Type element = typeOf(input).getElementType();
+  if (!isa<FloatType>(element) || typeOf(weight).getElementType() != element ||
+      typeOf(offset).getElementType() != element)
+    return c.fail("expects input, weight and offset of one float type");
   auto read = readWindow(c, 2, shapeOf(weight).drop_front(2));
   if (failed(read))
     return failure();
@@ -94,8 +98,8 @@ Value Deform::places(Value offset, int64_t dim) {
     int64_t place = i / outputs[dim], output = i % outputs[dim];
     int64_t tap =
         dim == 0 ? place / window.kernel[1] : place % window.kernel[1];
-    grid.setFloat(i, double(output * window.strides[dim] - window.pads[dim] +
-                            tap * window.dilations[dim]));
+    grid.setNumber(i, double(output * window.strides[dim] - window.pads[dim] +
+                             tap * window.dilations[dim]));
   }
   return f.add(moved, c.constant(grid));
 }

@@ -408,7 +408,7 @@ static LogicalResult importEyeLike(NodeContext &c) {
   for (int64_t row = std::max<int64_t>(0, -k); row < rows && row + k < columns;
        ++row) {
     int64_t at = row * columns + row + k;
-    isFloat(*type) ? result.setFloat(at, 1) : result.setInt(at, 1);
+    result.setNumber(at, 1);
   }
   c.set(0, Binding(std::move(result)));
   return success();

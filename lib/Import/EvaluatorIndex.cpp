@@ -324,10 +324,8 @@ static LogicalResult scatterInto(Evaluation &e, HostTensor &result,
                                         : std::min(old, update);
     if (reduction == "none")
       copyElement(result, place, updates, k);
-    else if (isFloat(result.type))
-      result.setFloat(place, value);
     else
-      result.setInt(place, toInteger(value));
+      result.setNumber(place, value);
   }
   return success();
 }

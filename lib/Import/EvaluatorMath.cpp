@@ -313,8 +313,7 @@ static LogicalResult evalCumSum(Evaluation &e) {
       int64_t at = i + (reverse ? n - 1 - k : k) * stride;
       double value = e.in(0).number(at), shown = exclusive ? sum : sum + value;
       sum += value;
-      isFloat(result.type) ? result.setFloat(at, shown)
-                           : result.setInt(at, toInteger(shown));
+      result.setNumber(at, shown);
     }
   }
   return e.result(std::move(result));

@@ -245,6 +245,10 @@ void HostTensor::setInt(int64_t i, int64_t value) {
   ints[i] = wrapTo(type, value);
 }
 
+void HostTensor::setNumber(int64_t i, double value) {
+  isFloat(type) ? setFloat(i, value) : setInt(i, toInteger(value));
+}
+
 HostTensor HostTensor::take(ArrayRef<int64_t> newShape,
                             ArrayRef<int64_t> indices) const {
   HostTensor result(type, newShape);

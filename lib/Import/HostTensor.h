@@ -88,6 +88,8 @@ struct HostTensor {
   /// Sets element `i`, rounded to the element type.
   void setFloat(int64_t i, double value);
   void setInt(int64_t i, int64_t value);
+  /// Of any type; integers are cut off and saturate.
+  void setNumber(int64_t i, double value);
 
   /// A tensor of `newShape` whose element k is this tensor's `indices[k]`.
   HostTensor take(ArrayRef<int64_t> newShape, ArrayRef<int64_t> indices) const;

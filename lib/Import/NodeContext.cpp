@@ -160,9 +160,6 @@ Value NodeContext::scalar(Value like, double value) {
     return {};
   std::optional<DType> type = dtypeFromType(typeOf(like).getElementType());
   HostTensor tensor(*type, {});
-  if (isFloat(*type))
-    tensor.setFloat(0, value);
-  else
-    tensor.setInt(0, int64_t(value));
+  tensor.setNumber(0, value);
   return constant(tensor);
 }

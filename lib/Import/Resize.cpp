@@ -166,7 +166,7 @@ static Value alongAxis(NodeContext &c, Value like, int64_t axis,
   shape[axis] = values.size();
   HostTensor tensor(*dtypeFromType(typeOf(like).getElementType()), shape);
   for (auto [i, value] : llvm::enumerate(values))
-    tensor.setFloat(i, value);
+    tensor.setNumber(i, value);
   return c.constant(tensor);
 }
 

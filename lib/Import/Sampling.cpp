@@ -412,7 +412,7 @@ static SmallVector<Tap> roiTaps(const Math &m, const Rois &rois, Value start,
   int64_t count = bins * rois.samples;
   HostTensor steps(*dtypeFromType(typeOf(length).getElementType()), shape);
   for (int64_t i = 0; i < count; ++i)
-    steps.setFloat(i, (double(i) + 0.5) / double(count));
+    steps.setNumber(i, (double(i) + 0.5) / double(count));
   Dims perRegion(shape.size(), 1);
   perRegion[0] = shapeOf(length)[0];
   Value along = m.mul(c.reshape(length, perRegion), c.constant(steps));

@@ -59,8 +59,8 @@ void Transform::fillEntry(HostTensor &matrix, int64_t from, int64_t to) const {
   int64_t columns = resultSize() * resultParts();
   int64_t row = from * parts, column = to * resultParts();
   auto set = [&](int64_t part, int64_t resultPart, double value) {
-    matrix.setFloat((row + part) * columns + column + resultPart,
-                    value * scale);
+    matrix.setNumber((row + part) * columns + column + resultPart,
+                     value * scale);
   };
   set(0, 0, cosine);
   if (parts == 2)
@@ -235,13 +235,6 @@ static std::optional<DType> readDatatype(NodeContext &c) {
   return std::nullopt;
 }
 
-static void setNumber(HostTensor &tensor, int64_t i, double value) {
-  if (isFloat(tensor.type))
-    tensor.setFloat(i, value);
-  else
-    tensor.setInt(i, toInteger(value));
-}
-
 /// A sum of cosines over one period.
 static LogicalResult importWindow(NodeContext &c, double offset, double first,
                                   double second) {
@@ -256,8 +249,8 @@ static LogicalResult importWindow(NodeContext &c, double offset, double first,
   double period = double(periodic ? *size : *size - 1);
   for (int64_t i = 0; i < *size; ++i) {
     double angle = period > 0 ? 2 * M_PI * double(i) / period : 0;
-    setNumber(window, i,
-              offset - first * std::cos(angle) + second * std::cos(2 * angle));
+    window.setNumber(i, offset - first * std::cos(angle) +
+                            second * std::cos(2 * angle));
   }
   c.set(0, Binding(std::move(window)));
   return success();
@@ -285,7 +278,7 @@ static void fillTriangle(HostTensor &weights, int64_t bins, int64_t bin,
   int64_t rows = weights.shape[0];
   auto set = [&](int64_t row, double value) {
     if (row >= 0 && row < rows)
-      setNumber(weights, row * bins + bin, value);
+      weights.setNumber(row * bins + bin, value);
   };
   if (center == left)
     set(center, 1);
