@@ -13,6 +13,8 @@
 
 #include "lib/Import/WireWalk.h"
 
+#include "lib/Import/Wire.h"
+
 #include <climits>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/stubs/logging.h>
@@ -24,40 +26,12 @@ using onnx::ModelProto;
 using onnx::TensorProto;
 
 namespace {
-
-enum Wire { Varint = 0, Fixed64 = 1, Delimited = 2, Fixed32 = 5 };
-
-/// One field of a message: its number, how it is written, all of its bytes and,
-/// of a delimited one, those of its content.
-struct Field {
-  uint64_t number = 0;
-  unsigned wire = 0;
-  ArrayRef<char> whole, content;
-  bool is(int n, Wire kind) const {
-    return number == uint64_t(n) && wire == kind;
-  }
-};
-
-/// Reads the fields of a message one after the other.
-class FieldReader {
-public:
-  explicit FieldReader(ArrayRef<char> bytes) : rest(bytes) {}
-  bool atEnd() const { return rest.empty(); }
-  /// False when there is no sound field.
-  bool next(Field &field);
-
-private:
-  bool readVarint(uint64_t &value);
-
-  ArrayRef<char> rest;
-};
-
 /// Gives runs of neighboring fields to protobuf.
 class RunMerger {
 public:
   RunMerger(google::protobuf::MessageLite &message, int depth)
       : message(message), depth(depth) {}
-  void add(ArrayRef<char> field);
+  void add(StringRef field);
   /// Merges what was added so far.
   void flush();
   WireResult result = WireResult::Done;
@@ -65,56 +39,22 @@ public:
 private:
   google::protobuf::MessageLite &message;
   int depth;
-  ArrayRef<char> run;
+  StringRef run;
 };
-
 } // namespace
 
-bool FieldReader::readVarint(uint64_t &value) {
-  value = 0;
-  for (unsigned i = 0; i < 10 && i < rest.size(); ++i) {
-    value |= uint64_t(rest[i] & 0x7f) << (7 * i);
-    if (rest[i] & 0x80)
-      continue;
-    rest = rest.drop_front(i + 1);
-    return true;
-  }
-  return false;
+static bool isBytes(const WireField &field, int number) {
+  return field.number == uint64_t(number) && field.type == WireField::Bytes;
 }
 
-bool FieldReader::next(Field &field) {
-  ArrayRef<char> start = rest;
-  uint64_t tag, size = 0;
-  if (!readVarint(tag))
-    return false;
-  field.number = tag >> 3;
-  field.wire = tag & 7;
-  if (field.wire == Varint && !readVarint(size))
-    return false;
-  if (field.wire == Varint)
-    size = 0;
-  else if (field.wire == Fixed64)
-    size = 8;
-  else if (field.wire == Fixed32)
-    size = 4;
-  else if (field.wire != Delimited || !readVarint(size))
-    return false; // groups, which ONNX never had
-  if (size > rest.size() || field.number == 0)
-    return false;
-  field.content = rest.take_front(size);
-  rest = rest.drop_front(size);
-  field.whole = start.drop_back(rest.size());
-  return true;
-}
-
-void RunMerger::add(ArrayRef<char> field) {
+void RunMerger::add(StringRef field) {
   if (run.end() != field.begin())
     flush();
-  run = run.empty() ? field : ArrayRef(run.begin(), field.end());
+  run = run.empty() ? field : StringRef(run.begin(), run.size() + field.size());
 }
 
 void RunMerger::flush() {
-  ArrayRef<char> bytes = std::exchange(run, {});
+  StringRef bytes = std::exchange(run, {});
   if (bytes.empty() || result != WireResult::Done)
     return;
   if (bytes.size() > INT_MAX) {
@@ -131,14 +71,13 @@ void RunMerger::flush() {
 
 /// The field of `tensor` whose only occurrence holds elements as raw_data
 /// would; 0 if there is none. A later raw_data replaces an earlier one.
-static int findStored(ArrayRef<char> tensor) {
+static int findStored(StringRef tensor) {
   unsigned floats = 0, doubles = 0;
   bool raw = false;
-  FieldReader reader(tensor);
-  for (Field field; !reader.atEnd() && reader.next(field);) {
-    raw |= field.is(TensorProto::kRawDataFieldNumber, Delimited);
+  for (WireField field; !tensor.empty() && takeField(tensor, field);) {
+    raw |= isBytes(field, TensorProto::kRawDataFieldNumber);
     // Single elements may stand beside packed ones: those count as two.
-    unsigned count = field.wire == Delimited ? 1 : 2;
+    unsigned count = field.type == WireField::Bytes ? 1 : 2;
     if (field.number == TensorProto::kFloatDataFieldNumber)
       floats += count;
     if (field.number == TensorProto::kDoubleDataFieldNumber)
@@ -152,32 +91,30 @@ static int findStored(ArrayRef<char> tensor) {
                 : TensorProto::kDoubleDataFieldNumber;
 }
 
-static WireResult walkTensor(ArrayRef<char> bytes, TensorProto &tensor,
+static WireResult walkTensor(StringRef bytes, TensorProto &tensor,
                              StoredData &stored) {
   stored.field = findStored(bytes);
   RunMerger merger(tensor, 2);
-  FieldReader reader(bytes);
-  for (Field field; !reader.atEnd();) {
-    if (!reader.next(field))
+  for (WireField field; !bytes.empty();) {
+    if (!takeField(bytes, field))
       return WireResult::Malformed;
-    if (stored.field && field.is(stored.field, Delimited))
-      stored.bytes = field.content;
+    if (stored.field && isBytes(field, stored.field))
+      stored.bytes = {field.content.data(), field.content.size()};
     else
-      merger.add(field.whole);
+      merger.add(field.all);
   }
   merger.flush();
   return merger.result;
 }
 
-static WireResult walkGraph(ArrayRef<char> bytes, GraphProto &graph,
+static WireResult walkGraph(StringRef bytes, GraphProto &graph,
                             std::vector<StoredData> &stored) {
   RunMerger merger(graph, 1);
-  FieldReader reader(bytes);
-  for (Field field; !reader.atEnd();) {
-    if (!reader.next(field))
+  for (WireField field; !bytes.empty();) {
+    if (!takeField(bytes, field))
       return WireResult::Malformed;
-    if (!field.is(GraphProto::kInitializerFieldNumber, Delimited)) {
-      merger.add(field.whole);
+    if (!isBytes(field, GraphProto::kInitializerFieldNumber)) {
+      merger.add(field.all);
       continue;
     }
     WireResult result = walkTensor(field.content, *graph.add_initializer(),
@@ -189,16 +126,16 @@ static WireResult walkGraph(ArrayRef<char> bytes, GraphProto &graph,
   return merger.result;
 }
 
-WireResult zero::onnx_import::walkModel(ArrayRef<char> bytes, ModelProto &model,
+WireResult zero::onnx_import::walkModel(ArrayRef<char> file, ModelProto &model,
                                         std::vector<StoredData> &stored) {
+  StringRef bytes(file.data(), file.size());
   google::protobuf::LogSilencer quiet;
   RunMerger merger(model, 0);
-  FieldReader reader(bytes);
-  for (Field field; !reader.atEnd();) {
-    if (!reader.next(field))
+  for (WireField field; !bytes.empty();) {
+    if (!takeField(bytes, field))
       return WireResult::Malformed;
-    if (!field.is(ModelProto::kGraphFieldNumber, Delimited)) {
-      merger.add(field.whole);
+    if (!isBytes(field, ModelProto::kGraphFieldNumber)) {
+      merger.add(field.all);
       continue;
     }
     WireResult result =
