@@ -47,8 +47,8 @@ Value GpuMapper::getScratch() {
 Value GpuMapper::addScratch(Type element, ArrayRef<int64_t> shape) {
   Location loc = func.getLoc();
   auto type = MemRefType::get(shape, element);
-  int64_t bytes = std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8) *
-                  type.getNumElements();
+  int64_t bits = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
+  int64_t bytes = std::max<int64_t>(1, bits / 8) * type.getNumElements();
   OpBuilder b = OpBuilder::atBlockBegin(&body);
   Value offset = arith::ConstantIndexOp::create(b, loc, addScratchBytes(bytes));
   return memref::ViewOp::create(b, loc, type, getScratch(), offset,

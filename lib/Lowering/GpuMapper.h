@@ -81,6 +81,7 @@ private:
   void emitColumns(size_t step);
   void emitRows(size_t step);
   LogicalResult emitLoop(size_t step);
+  void emitInOrder(scf::ForOp loop);
   void emitFinish(ArrayRef<Partials> partials);
   void emitEffects();
   void finishScalar(LaunchCode &code, const ScalarResult &result, Value value);

@@ -1,4 +1,4 @@
-//===- GpuNormalize.cpp - Scalars of a kernel become values ------------------===//
+//===- GpuNormalize.cpp - Scalars of a kernel become values --------------===//
 //
 // Part of the zero-opt project, under the Apache License v2.0 with LLVM
 // Exceptions.
@@ -31,11 +31,11 @@ void GpuMapper::readScalars(linalg::GenericOp op) {
     if (global) {
       auto symbol = SymbolTable::lookupNearestSymbolFrom<memref::GlobalOp>(
           op, global.getNameAttr());
-      auto value = dyn_cast_or_null<SplatElementsAttr>(
-          symbol.getConstantInitValue());
+      auto value =
+          dyn_cast_or_null<SplatElementsAttr>(symbol.getConstantInitValue());
       if (value)
-        scalar = arith::ConstantOp::create(
-            b, op.getLoc(), value.getSplatValue<TypedAttr>());
+        scalar = arith::ConstantOp::create(b, op.getLoc(),
+                                           value.getSplatValue<TypedAttr>());
     } else if (isScalarBuffer(buffer) && op->getBlock() == &body) {
       scalar = scalars.lookup(buffer);
       if (!scalar)
@@ -67,9 +67,8 @@ void GpuMapper::inlineScalar(linalg::GenericOp op) {
   }
   for (Operation &inner : op.getBody()->without_terminator())
     b.clone(inner, map);
-  for (auto [buffer, result] :
-       llvm::zip_equal(op.getOutputs(),
-                       op.getBody()->getTerminator()->getOperands()))
+  for (auto [buffer, result] : llvm::zip_equal(
+           op.getOutputs(), op.getBody()->getTerminator()->getOperands()))
     scalars[buffer] = map.lookupOrDefault(result);
   op.erase();
 }
@@ -125,9 +124,9 @@ void GpuMapper::readInLoop(scf::ForOp loop) {
   auto isWritten = [&](Value buffer) {
     return llvm::any_of(buffer.getUsers(), [&](Operation *user) {
       auto generic = dyn_cast<linalg::GenericOp>(user);
-      bool writes = isa<memref::StoreOp>(user) ||
-                    (generic && llvm::is_contained(generic.getOutputs(),
-                                                   buffer));
+      bool writes =
+          isa<memref::StoreOp>(user) ||
+          (generic && llvm::is_contained(generic.getOutputs(), buffer));
       return writes && loop->isAncestor(user);
     });
   };
@@ -154,10 +153,13 @@ void GpuMapper::splitLoopResults(scf::ForOp loop) {
     ScalarResult result;
     result.combiner = getLoopCombiner(loop, index);
     result.init = loop.getInitArgs()[index];
+    results[loop].push_back(result);
+    if (!value.getType().isIntOrIndexOrFloat())
+      continue;
     result.slot = makeSlot(value.getType());
     value.replaceAllUsesWith(
         memref::LoadOp::create(b, loop.getLoc(), result.slot));
-    results[loop].push_back(result);
+    results[loop].back() = result;
   }
 }
 

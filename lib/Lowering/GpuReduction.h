@@ -39,6 +39,8 @@ private:
   Sums getNeutral(LaunchCode &code, int64_t width) const;
   SmallVector<Value> addRow(LaunchCode &code, const Piece &piece,
                             ValueRange carried, bool alongRow) const;
+  Sums sumRows(LaunchCode &code, Value column, Value first, int64_t step,
+               int64_t width);
   Sums joinThreads(LaunchCode &code, const Sums &sums, int64_t width) const;
   void finishReader(LaunchCode &code, linalg::GenericOp reader, Value base,
                     Value column, ArrayRef<Value> sums);

@@ -1,4 +1,4 @@
-//===- GpuReductions.cpp - Sums along some dimensions ------------------------===//
+//===- GpuReductions.cpp - Sums along some dimensions --------------------===//
 //
 // Part of the zero-opt project, under the Apache License v2.0 with LLVM
 // Exceptions.
@@ -218,8 +218,8 @@ void Reduction::addPartials(int64_t width) {
               Value value = memref::LoadOp::create(
                   code->b, code->loc, code->resolve(buffer),
                   ValueRange{part, code->add(column, code->index(at))});
-              next.push_back(code->combine(
-                  combiners[index], carried[index * width + at], value));
+              next.push_back(code->combine(combiners[index],
+                                           carried[index * width + at], value));
             }
           return next;
         });
@@ -238,8 +238,13 @@ Reduction::Sums Reduction::getStart(LaunchCode &code, Value column,
   Piece piece = makePiece(code, column, code.index(0), width, false);
   Sums sums;
   auto generic = op;
-  for (OpOperand &init : generic.getDpsInitsMutable())
-    sums.push_back(loadPiece(code, init, piece));
+  for (auto [init, fill] :
+       llvm::zip_equal(generic.getDpsInitsMutable(), fills)) {
+    if (fill)
+      sums.emplace_back(width, code.resolve(fill));
+    else
+      sums.push_back(loadPiece(code, init, piece));
+  }
   return sums;
 }
 
@@ -251,9 +256,8 @@ Reduction::Sums Reduction::joinThreads(LaunchCode &code, const Sums &sums,
     return sums;
   SmallVector<Value> memories;
   for (const SmallVector<Value> &own : sums)
-    memories.push_back(
-        code.addShared(own.front().getType(),
-                       {code.shape.blockY, width, code.shape.blockX}));
+    memories.push_back(code.addShared(
+        own.front().getType(), {code.shape.blockY, width, code.shape.blockX}));
   auto at = [&](Value y, int64_t column) {
     return SmallVector<Value>{y, code.index(column), code.threadX};
   };
@@ -266,8 +270,8 @@ Reduction::Sums Reduction::joinThreads(LaunchCode &code, const Sums &sums,
     SmallVector<Value> next;
     for (auto [index, memory] : llvm::enumerate(memories))
       for (int64_t column = 0; column < width; ++column) {
-        Value other = memref::LoadOp::create(code.b, code.loc, memory,
-                                             at(y, column));
+        Value other =
+            memref::LoadOp::create(code.b, code.loc, memory, at(y, column));
         next.push_back(code.combine(combiners[index],
                                     carried[index * width + column], other));
       }
@@ -275,12 +279,29 @@ Reduction::Sums Reduction::joinThreads(LaunchCode &code, const Sums &sums,
   };
   // The others have nothing left to do: their loop has no step.
   Value isFirst = code.isEqual(code.threadY, 0);
-  Value first = arith::SelectOp::create(code.b, code.loc, isFirst,
-                                        code.index(1),
-                                        code.index(code.shape.blockY));
+  Value first = arith::SelectOp::create(
+      code.b, code.loc, isFirst, code.index(1), code.index(code.shape.blockY));
   return split(
       buildStrided(code, first, code.shape.blockY, 1, flatten(sums), add),
       width);
+}
+
+/// What a thread adds up of its columns: rows from `first` on.
+Reduction::Sums Reduction::sumRows(LaunchCode &code, Value column, Value first,
+                                   int64_t step, int64_t width) {
+  SmallVector<Value> start = flatten(getStart(code, column, width));
+  llvm::SetVector<Value> bases;
+  addWideBases(op, width, bases);
+  SmallVector<Value> flat = buildAligned(
+      code, bases.getArrayRef(), width > 1, TypeRange(ValueRange(start)),
+      [&](bool wide) {
+        return buildStrided(
+            code, first, rows, step, start, [&](Value row, ValueRange carried) {
+              return addRow(code, makePiece(code, column, row, width, wide),
+                            carried, /*alongRow=*/false);
+            });
+      });
+  return split(flat, width);
 }
 
 void Reduction::emitColumns() {
@@ -289,8 +310,8 @@ void Reduction::emitColumns() {
   if (!isSerial())
     while (shape.blockY < 8 && rows / (shape.blockY * 2) >= 2)
       shape.blockY *= 2;
-  shape.blockX = std::min<int64_t>(llvm::PowerOf2Ceil(threads),
-                                   kBlockSize / shape.blockY);
+  shape.blockX =
+      std::min<int64_t>(llvm::PowerOf2Ceil(threads), kBlockSize / shape.blockY);
   shape.gridX = divideUp(threads, shape.blockX);
   int64_t parts = std::min(rows / (shape.blockY * kMinPerThread),
                            kMaxBlocks / 2 / shape.gridX);
@@ -304,27 +325,23 @@ void Reduction::emitColumns() {
   Value thread =
       code->add(code->mul(code->blockX, shape.blockX), code->threadX);
   Value isInside = code->isLess(thread, threads);
+  if (isSerial()) {
+    buildIf(*code, isInside, [&] {
+      Value column = code->mul(thread, width);
+      finish(*code, column, sumRows(*code, column, code->index(0), 1, width),
+             width);
+    });
+    return;
+  }
   // Threads past the end do what the last one does, and store nothing.
   thread = arith::MinUIOp::create(code->b, code->loc, thread,
                                   code->index(threads - 1));
   Value column = code->mul(thread, width);
   Value split0 = code->launch.getBlockIds().y;
   Value first = code->add(code->mul(split0, shape.blockY), code->threadY);
-  SmallVector<Value> start = flatten(getStart(*code, column, width));
-  llvm::SetVector<Value> bases;
-  addWideBases(op, width, bases);
-  SmallVector<Value> flat = buildAligned(
-      *code, bases.getArrayRef(), width > 1, TypeRange(ValueRange(start)),
-      [&](bool wide) {
-        return buildStrided(*code, first, rows, shape.blockY * splits, start,
-                            [&](Value row, ValueRange carried) {
-                              return addRow(*code,
-                                            makePiece(*code, column, row,
-                                                      width, wide),
-                                            carried, /*alongRow=*/false);
-                            });
-      });
-  Sums sums = joinThreads(*code, split(flat, width), width);
+  Sums sums = joinThreads(
+      *code, sumRows(*code, column, first, shape.blockY * splits, width),
+      width);
   Value isOwner = arith::AndIOp::create(code->b, code->loc, isInside,
                                         code->isEqual(code->threadY, 0));
   buildIf(*code, isOwner, [&] {
@@ -346,8 +363,8 @@ void Reduction::emitRows() {
     return emitColumns();
   int64_t width = chooseWidth(op), pieces = rows / width;
   int64_t team = rows >= kBlockRow ? kBlockSize : kWarpSize;
-  int64_t parts = std::min(pieces / (team * kMinPerThread),
-                           kMaxBlocks / 2 / columns);
+  int64_t parts =
+      std::min(pieces / (team * kMinPerThread), kMaxBlocks / 2 / columns);
   makePartials(std::max<int64_t>(1, parts));
   GpuShape shape;
   shape.blockX = team == kWarpSize ? 4 * kWarpSize : team;
@@ -364,31 +381,31 @@ void Reduction::emitRows() {
   Value first = code->add(code->mul(part, team), lane);
   llvm::SetVector<Value> bases;
   addWideBases(op, width, bases);
-  buildStrided(
-      *code, ownTeam, columns, shape.gridX * teams, {},
-      [&](Value column, ValueRange) -> SmallVector<Value> {
-        SmallVector<Value> start = flatten(getNeutral(*code, 1));
-        SmallVector<Value> sums = buildAligned(
-            *code, bases.getArrayRef(), width > 1,
-            TypeRange(ValueRange(start)), [&](bool wide) {
-              return buildStrided(
-                  *code, first, pieces, team * splits, start,
-                  [&](Value at, ValueRange carried) {
-                    return addRow(*code,
-                                  makePiece(*code, column,
-                                            code->mul(at, width), width, wide),
-                                  carried, /*alongRow=*/true);
-                  });
-            });
-        sums = code->reduceTeam(sums, combiners, team);
-        buildIf(*code, code->isEqual(lane, 0), [&] {
-          if (splits > 1)
-            storePartials(*code, part, column, split(sums, 1));
-          else
-            finish(*code, column, split(sums, 1), 1);
-        });
-        return {};
-      });
+  buildStrided(*code, ownTeam, columns, shape.gridX * teams, {},
+               [&](Value column, ValueRange) -> SmallVector<Value> {
+                 SmallVector<Value> start = flatten(getNeutral(*code, 1));
+                 SmallVector<Value> sums = buildAligned(
+                     *code, bases.getArrayRef(), width > 1,
+                     TypeRange(ValueRange(start)), [&](bool wide) {
+                       return buildStrided(
+                           *code, first, pieces, team * splits, start,
+                           [&](Value at, ValueRange carried) {
+                             return addRow(*code,
+                                           makePiece(*code, column,
+                                                     code->mul(at, width),
+                                                     width, wide),
+                                           carried, /*alongRow=*/true);
+                           });
+                     });
+                 sums = code->reduceTeam(sums, combiners, team);
+                 buildIf(*code, code->isEqual(lane, 0), [&] {
+                   if (splits > 1)
+                     storePartials(*code, part, column, split(sums, 1));
+                   else
+                     finish(*code, column, split(sums, 1), 1);
+                 });
+                 return {};
+               });
   if (splits > 1)
     addPartials(1);
 }

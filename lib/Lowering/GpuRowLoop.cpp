@@ -1,4 +1,4 @@
-//===- GpuRowLoop.cpp - What is known of a loop over rows --------------------===//
+//===- GpuRowLoop.cpp - What is known of a loop over rows ----------------===//
 //
 // Part of the zero-opt project, under the Apache License v2.0 with LLVM
 // Exceptions.
@@ -98,9 +98,8 @@ static bool isUsedInside(Value value, Operation *loop) {
     if (loop->isAncestor(user))
       return true;
     return isa<ViewLikeOpInterface>(user) &&
-           llvm::all_of(user->getResults(), [&](Value view) {
-             return isUsedInside(view, loop);
-           });
+           llvm::all_of(user->getResults(),
+                        [&](Value view) { return isUsedInside(view, loop); });
   });
 }
 
@@ -172,10 +171,10 @@ bool RowLoop::analyzeOp(Operation &op) {
   }
   if (isa<scf::ForOp, scf::IfOp>(op)) {
     WalkResult result = op.walk([&](Operation *inner) {
-      if (auto load = dyn_cast<memref::LoadOp>(inner))
-        read.insert(getBase(load.getMemRef()));
-      bool fine = isa<memref::LoadOp, scf::ForOp, scf::IfOp, scf::YieldOp>(inner) ||
-                  isPure(inner);
+      if (inner == &op || isa<scf::ForOp, scf::IfOp>(inner))
+        return WalkResult::advance();
+      storesInside |= isa<memref::StoreOp>(inner);
+      bool fine = !isa<linalg::GenericOp>(inner) && analyzeOp(*inner);
       return fine ? WalkResult::advance() : WalkResult::interrupt();
     });
     return !result.wasInterrupted();
@@ -237,6 +236,9 @@ bool RowLoop::analyze() {
   }
   if (elements == 0)
     return accumulators.empty() && carried.empty() && !usesTemporaries();
+  // All threads of a team run such a loop.
+  if (storesInside)
+    return false;
   for (auto op : nest.getBody().getOps<linalg::GenericOp>())
     for (Value out : op.getOutputs())
       if (accumulators.contains(getBase(out)) && countElements(op) != elements)
@@ -315,16 +317,14 @@ void RowLoop::holdTemporaries() {
   int64_t perBlock = team == kWarpSize ? 4 : 1;
   bool sums = !accumulators.empty() || !mapper.results[nest.outer].empty();
   int64_t most = sums ? kMaxSumTeams : 4 * kMaxBlocks;
-  teams = std::min(divideUp(rows, perBlock), divideUp(most, perBlock)) *
-          perBlock;
+  teams =
+      std::min(divideUp(rows, perBlock), divideUp(most, perBlock)) * perBlock;
   for (Value base : temporaries) {
     if (holders[base] == Holder::Registers)
       continue;
     auto type = cast<MemRefType>(base.getType());
-    int64_t bytes =
-        std::max<int64_t>(1, type.getElementTypeBitWidth() / 8) *
-        type.getNumElements();
-    offsets[base] =
-        mapper.addScratchBytes(teams * llvm::alignTo(bytes, 16));
+    int64_t bytes = std::max<int64_t>(1, type.getElementTypeBitWidth() / 8) *
+                    type.getNumElements();
+    offsets[base] = mapper.addScratchBytes(teams * llvm::alignTo(bytes, 16));
   }
 }

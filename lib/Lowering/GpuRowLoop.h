@@ -98,6 +98,7 @@ private:
   std::unique_ptr<LaunchCode> code;
   int64_t elements = 0, width = 1, team = kWarpSize, turns = 1, teams = 1;
   bool unrolled = true, wide = false;
+  bool storesInside = false; ///< in loops of a row
   Value lane, ownTeam;
 
   llvm::SetVector<Value> written, read, temporaries;

@@ -1,4 +1,4 @@
-//===- GpuRows.cpp - Launches of loops over rows -----------------------------===//
+//===- GpuRows.cpp - Launches of loops over rows -------------------------===//
 //
 // Part of the zero-opt project, under the Apache License v2.0 with LLVM
 // Exceptions.
@@ -24,11 +24,10 @@ void RowLoop::bindTemporaries() {
     Value offset = code->add(code->mul(ownTeam, llvm::alignTo(bytes, 16)),
                              code->index(offsets[base]));
     code->bind(base,
-               memref::ViewOp::create(code->b, loc,
-                                      MemRefType::get(type.getShape(),
-                                                      type.getElementType()),
-                                      mapper.getScratch(), offset,
-                                      ValueRange()));
+               memref::ViewOp::create(
+                   code->b, loc,
+                   MemRefType::get(type.getShape(), type.getElementType()),
+                   mapper.getScratch(), offset, ValueRange()));
   }
 }
 
@@ -37,8 +36,8 @@ void RowLoop::storePartials(ValueRange carried) {
   size_t next = partials.size();
   buildIf(*code, code->isEqual(lane, 0), [&] {
     for (auto [part, value] : llvm::zip(partials, carried))
-      memref::StoreOp::create(code->b, loc, value,
-                              code->resolve(part.partials), ownTeam);
+      memref::StoreOp::create(code->b, loc, value, code->resolve(part.partials),
+                              ownTeam);
   });
   for (Value buffer : sumBuffers) {
     Value memory = code->resolve(buffer);
@@ -64,8 +63,7 @@ static Value flattenBuffer(OpBuilder &b, Value base) {
     all.push_back(dim);
   if (type.getRank() == 1)
     return base;
-  return memref::CollapseShapeOp::create(b, base.getLoc(), base,
-                                         ArrayRef{all});
+  return memref::CollapseShapeOp::create(b, base.getLoc(), base, ArrayRef{all});
 }
 
 /// The sums of the teams are added up by a step of their own.
@@ -118,10 +116,9 @@ void RowLoop::emitWholeRows() {
         wide = isWide;
         registers.clear();
         scalars.clear();
-        return buildStrided(*code, ownTeam, nest.countSteps(), teams, start,
-                            [&](Value row, ValueRange inner) {
-                              return emitRow(row, inner);
-                            });
+        return buildStrided(
+            *code, ownTeam, nest.countSteps(), teams, start,
+            [&](Value row, ValueRange inner) { return emitRow(row, inner); });
       });
   storePartials(carried);
 }
@@ -134,9 +131,8 @@ void RowLoop::emit() {
   for (const ScalarResult &result : mapper.results[nest.outer])
     partials.push_back(
         {result,
-         mapper.addScratch(cast<MemRefType>(result.slot.getType())
-                               .getElementType(),
-                           teams),
+         mapper.addScratch(
+             cast<MemRefType>(result.slot.getType()).getElementType(), teams),
          teams});
   for (auto &[base, combiner] : accumulators)
     sumBuffers.push_back(
@@ -169,20 +165,52 @@ static void emitThreads(LaunchCode &code, const LoopNest &nest) {
                    code.bind(variable, index);
                  for (Operation &op : nest.getBody().without_terminator()) {
                    Operation *copy = code.clone(&op);
-                   for (auto [from, to] : llvm::zip_equal(
-                            op.getResults(), copy->getResults()))
+                   for (auto [from, to] :
+                        llvm::zip_equal(op.getResults(), copy->getResults()))
                      code.bind(from, to);
                  }
                  return {};
                });
 }
 
+/// Whether one thread can run `loop` as it is: it has elements only, and no
+/// memory of its own.
+static bool isOfElements(scf::ForOp loop) {
+  auto isNumber = [](Type type) { return type.isIntOrIndexOrFloat(); };
+  WalkResult result = loop.walk([](Operation *op) {
+    bool fine = isPure(op) || isa<scf::ForOp, scf::IfOp, scf::YieldOp,
+                                  memref::LoadOp, memref::StoreOp>(op);
+    return fine ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return llvm::all_of(loop.getResultTypes(), isNumber) &&
+         !result.wasInterrupted();
+}
+
+/// Steps that depend on each other: one thread runs them in their order.
+void GpuMapper::emitInOrder(scf::ForOp loop) {
+  GpuShape shape;
+  shape.blockX = kWarpSize;
+  std::unique_ptr<LaunchCode> code = makeLaunch(loop.getLoc(), shape);
+  bindScalars(*code, loop.getOperation());
+  buildIf(*code, code->isEqual(code->threadX, 0), [&] {
+    Operation *copy = code->clone(loop);
+    for (auto [result, value] :
+         llvm::zip_equal(results[loop], copy->getResults()))
+      memref::StoreOp::create(code->b, loop.getLoc(), value,
+                              code->resolve(result.slot));
+  });
+}
+
 LogicalResult GpuMapper::emitLoop(size_t step) {
   auto loop = cast<scf::ForOp>(steps[step].op);
   RowLoop rows(*this, step);
-  if (!rows.analyze())
-    return loop.emitOpError("cannot be mapped to a GPU: its steps depend on "
-                            "each other");
+  if (!rows.analyze()) {
+    if (!isOfElements(loop))
+      return loop.emitOpError("cannot be mapped to a GPU: its steps depend on "
+                              "each other");
+    emitInOrder(loop);
+    return success();
+  }
   bool hasLinalg = false;
   loop.walk([&](linalg::GenericOp) { hasLinalg = true; });
   if (hasLinalg) {
@@ -192,8 +220,7 @@ LogicalResult GpuMapper::emitLoop(size_t step) {
   LoopNest nest(loop);
   GpuShape shape;
   int64_t count = nest.countSteps();
-  shape.blockX =
-      std::min<int64_t>(kBlockSize, llvm::alignTo(count, kWarpSize));
+  shape.blockX = std::min<int64_t>(kBlockSize, llvm::alignTo(count, kWarpSize));
   shape.gridX = std::min(kMaxBlocks * 4, divideUp(count, shape.blockX));
   std::unique_ptr<LaunchCode> code = makeLaunch(loop.getLoc(), shape);
   bindScalars(*code, loop.getOperation());

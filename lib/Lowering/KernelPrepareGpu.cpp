@@ -1,4 +1,4 @@
-//===- KernelPrepareGpu.cpp - What a GPU computes in another way -------------===//
+//===- KernelPrepareGpu.cpp - What a GPU computes in another way ---------===//
 //
 // Part of the zero-opt project, under the Apache License v2.0 with LLVM
 // Exceptions.
@@ -37,8 +37,8 @@ namespace {
 /// tensor, for each element of the table.
 struct ScatterLoops {
   ScatterLoops(train::GatherGradOp op)
-      : positions(getTensorType(op.getIndices()).getRank()),
-        axis(op.getAxis()), table(getTensorType(op.getResult())) {}
+      : positions(getTensorType(op.getIndices()).getRank()), axis(op.getAxis()),
+        table(getTensorType(op.getResult())) {}
 
   unsigned getNumLoops() const { return positions + table.getRank(); }
   AffineExpr getLoop(MLIRContext *context, unsigned tableDim) const {
@@ -81,15 +81,14 @@ static SmallVector<Value> lowerGatherGrad(OpBuilder &b,
   kinds.append(loops.table.getRank(), utils::IteratorType::parallel);
   auto body = [&](OpBuilder &n, Location at, ValueRange args) {
     FloatMath m{n, at};
-    Value named = resolveIndex(n, at, args[0],
-                               loops.table.getDimSize(loops.axis));
+    Value named =
+        resolveIndex(n, at, args[0], loops.table.getDimSize(loops.axis));
     Value row = linalg::IndexOp::create(n, at, loops.positions + loops.axis);
     Value isRow =
         arith::CmpIOp::create(n, at, arith::CmpIPredicate::eq, named, row);
     Value sum = m.add(args[2], m.cast(args[1], compute));
     linalg::YieldOp::create(
-        n, at,
-        Value(arith::SelectOp::create(n, at, isRow, sum, args[2])));
+        n, at, Value(arith::SelectOp::create(n, at, isRow, sum, args[2])));
   };
   auto sum = linalg::GenericOp::create(
       b, loc, zeros.getType(), ValueRange{op.getIndices(), op.getGrad()}, zeros,
@@ -105,6 +104,42 @@ static SmallVector<Value> lowerGatherGrad(OpBuilder &b,
                      });
 }
 
+/// A thread for each element of a slice, which goes over the indices in their
+/// order; one thread where slices are single elements.
+static SmallVector<Value> lowerScatter(OpBuilder &b, train::ScatterOp op) {
+  Location loc = op.getLoc();
+  int64_t axis = op.getAxis();
+  RankedTensorType type = getTensorType(op.getData());
+  Value init = copyOf(b, loc, op.getData());
+  if (getTensorType(op.getUpdates()).getNumElements() == 0)
+    return {init};
+  SmallVector<int64_t> slice(type.getShape());
+  slice.erase(slice.begin() + axis);
+  auto place = [&](ValueRange own, ValueRange along) {
+    SmallVector<Value> indices(own.take_front(axis));
+    llvm::append_range(indices, along);
+    llvm::append_range(indices, own.drop_front(axis));
+    return indices;
+  };
+  return buildLoops(
+      b, loc, slice, init,
+      [&](OpBuilder &n, Location at, ValueRange own, ValueRange carried) {
+        return buildLoops(
+            n, at, getTensorType(op.getIndices()).getShape(), carried,
+            [&](OpBuilder &k, Location here, ValueRange position,
+                ValueRange state) -> SmallVector<Value> {
+              Value index = extractElement(k, here, op.getIndices(), position);
+              index = resolveIndex(k, here, index, type.getDimSize(axis));
+              Value update = extractElement(k, here, op.getUpdates(),
+                                            place(own, position));
+              SmallVector<Value> target = place(own, index);
+              Value old = extractElement(k, here, state[0], target);
+              Value value = combineScattered(k, here, op, old, update);
+              return {insertElement(k, here, value, state[0], target)};
+            });
+      });
+}
+
 namespace {
 struct KernelPrepareGpu : zero::impl::KernelPrepareGpuBase<KernelPrepareGpu> {
   void runOnOperation() override {
@@ -114,6 +149,7 @@ struct KernelPrepareGpu : zero::impl::KernelPrepareGpuBase<KernelPrepareGpu> {
     RewritePatternSet patterns(&getContext());
     populateGpuPoolToLinalg(patterns);
     addLowering(patterns, lowerGatherGrad);
+    addLowering(patterns, lowerScatter);
     walkAndApplyPatterns(func, std::move(patterns));
   }
 };

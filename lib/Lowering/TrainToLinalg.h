@@ -22,6 +22,10 @@
 #include "mlir/IR/PatternMatch.h"
 #include <optional>
 
+namespace mlir::train {
+class ScatterOp;
+} // namespace mlir::train
+
 namespace mlir::zero {
 
 //===----------------------------------------------------------------------===//
@@ -158,6 +162,7 @@ Value extractElement(OpBuilder &b, Location loc, Value tensor,
 Value insertElement(OpBuilder &b, Location loc, Value scalar, Value tensor,
                     ValueRange indices);
 Value scalarTensor(OpBuilder &b, Location loc, Value scalar, Type type);
+Value copyOf(OpBuilder &b, Location loc, Value tensor);
 
 /// Builds the results' elements from the operands' elements, which come in
 /// their own element types.
@@ -184,6 +189,10 @@ Value sumElements(OpBuilder &b, Location loc, ValueRange operands, Type type,
 /// The position along a dimension of `size` that `index` means: negative counts
 /// from the end. The result lies in the dimension for any index.
 Value resolveIndex(OpBuilder &b, Location loc, Value index, int64_t size);
+
+/// `old` combined with `update` as a scatter's `reduction` says.
+Value combineScattered(OpBuilder &b, Location loc, train::ScatterOp op,
+                       Value old, Value update);
 
 //===----------------------------------------------------------------------===//
 // Loops over rows

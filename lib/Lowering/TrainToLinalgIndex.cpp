@@ -25,9 +25,8 @@ using namespace mlir::zero;
 // Scatter
 //===----------------------------------------------------------------------===//
 
-/// `old` combined with `update` as a scatter's `reduction` says.
-static Value combine(OpBuilder &b, Location loc, train::ScatterOp op, Value old,
-                     Value update) {
+Value zero::combineScattered(OpBuilder &b, Location loc, train::ScatterOp op,
+                             Value old, Value update) {
   StringRef reduction = op.getReduction();
   if (reduction == "none")
     return update;
@@ -49,7 +48,7 @@ static Value combine(OpBuilder &b, Location loc, train::ScatterOp op, Value old,
   return convertScalar(b, loc, result, element);
 }
 
-static Value copyOf(OpBuilder &b, Location loc, Value tensor) {
+Value zero::copyOf(OpBuilder &b, Location loc, Value tensor) {
   return mapElements(b, loc, emptyTensor(b, loc, tensor.getType()), tensor,
                      [](OpBuilder &, Location, ValueRange args) {
                        return SmallVector<Value>{args[0]};
@@ -80,7 +79,8 @@ static SmallVector<Value> lowerScatter(OpBuilder &b, train::ScatterOp op) {
     Value combined = mapElements(
         n, at, old, part,
         [&](OpBuilder &e, Location here, ValueRange args) {
-          return SmallVector<Value>{combine(e, here, op, args[1], args[0])};
+          return SmallVector<Value>{
+              combineScattered(e, here, op, args[1], args[0])};
         },
         /*readsInits=*/true)[0];
     return {target.insert(n, at, combined, carried[0], to)};

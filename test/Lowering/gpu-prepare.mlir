@@ -31,3 +31,19 @@ func.func @table(%g: tensor<4x8x16xbf16>, %i: tensor<4x8xi64>) -> tensor<50x16xb
     : (tensor<4x8x16xbf16>, tensor<4x8xi64>) -> tensor<50x16xbf16>
   return %0 : tensor<50x16xbf16>
 }
+
+// -----
+
+// A scatter: each element of a slice goes over the indices, in their order.
+// CHECK-LABEL: func.func @scatter
+// CHECK: scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}) -> (tensor<50x16xf32>)
+// CHECK: scf.for {{.*}} iter_args(%[[T:.*]] = %{{.*}}) -> (tensor<50x16xf32>)
+// CHECK: tensor.extract %{{.*}}[%[[K:.*]]] : tensor<4xi64>
+// CHECK: tensor.extract %[[T]]
+// CHECK: arith.addf
+// CHECK: tensor.insert
+func.func @scatter(%d: tensor<50x16xf32>, %i: tensor<4xi64>, %u: tensor<4x16xf32>) -> tensor<50x16xf32> attributes {plan.kernel} {
+  %0 = train.scatter %d, %i, %u axis 0 reduction "add"
+    : (tensor<50x16xf32>, tensor<4xi64>, tensor<4x16xf32>) -> tensor<50x16xf32>
+  return %0 : tensor<50x16xf32>
+}

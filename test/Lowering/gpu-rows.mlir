@@ -178,3 +178,56 @@ func.func @steps(%x: memref<16x128xf32>, %y: memref<16x32xf32>) attributes {plan
   }
   return
 }
+
+// -----
+
+// A thread for each row, which writes elements of its own in a loop.
+// CHECK-LABEL: func.func @running
+// CHECK: gpu.launch blocks({{.*}}) in ({{.*}} = %c1{{.*}}) threads({{.*}}) in ({{.*}} = %c64,
+// CHECK: scf.for
+// CHECK: scf.for {{.*}} iter_args
+// CHECK: memref.store
+// CHECK-NOT: gpu.launch
+func.func @running(%x: memref<64x30xf32>, %y: memref<64x30xf32>) attributes {plan.kernel} {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c30 = arith.constant 30 : index
+  %c64 = arith.constant 64 : index
+  scf.for %i = %c0 to %c64 step %c1 {
+    %0 = scf.for %k = %c0 to %c30 step %c1 iter_args(%sum = %zero) -> (f32) {
+      %a = memref.load %x[%i, %k] : memref<64x30xf32>
+      %next = arith.addf %sum, %a : f32
+      memref.store %next, %y[%i, %k] : memref<64x30xf32>
+      scf.yield %next : f32
+    }
+  }
+  return
+}
+
+// -----
+
+// Steps that depend on each other run in one thread, in their order; what the
+// loop carries to its end goes to scratch memory.
+// CHECK-LABEL: func.func @prefix
+// CHECK: gpu.launch blocks({{.*}}) in ({{.*}} = %c1{{.*}}) threads({{.*}}) in ({{.*}} = %c32,
+// CHECK: arith.cmpi eq
+// CHECK-NEXT: scf.if
+// CHECK-NEXT: %[[R:.*]] = scf.for {{.*}} iter_args
+// CHECK: memref.store %[[R]]
+func.func @prefix(%x: memref<64xf32>, %y: memref<64xf32>) attributes {plan.kernel} {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %half = arith.constant 0.5 : f32
+  %0 = scf.for %i = %c0 to %c64 step %c1 iter_args(%state = %zero) -> (f32) {
+    %a = memref.load %x[%i] : memref<64xf32>
+    %slow = arith.mulf %state, %half : f32
+    %next = arith.addf %slow, %a : f32
+    memref.store %next, %y[%i] : memref<64xf32>
+    scf.yield %next : f32
+  }
+  memref.store %0, %x[%c0] : memref<64xf32>
+  return
+}

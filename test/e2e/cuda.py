@@ -12,6 +12,8 @@ import json
 import sys
 
 import formulas
+import kinds
+import loops
 import offload
 import plan_order
 import tensors
@@ -281,6 +283,22 @@ def add_offload(cases, gpu, host):
               ("optimizer=host",))
 
 
+def as_host_kinds(gpu, host, name, form, ranks, stage):
+    kinds.close_to_pytorch(gpu, name, form, "adamw", ranks, stage)
+    key = (name, form, "adamw", ranks, stage)
+    want, got = host.train(*key), gpu.train(*key)
+    for column in ("loss", "grad_norm"):
+        close(f"{column} of the host", got.column(column), want.column(column), LOSS_TOLERANCE)
+
+
+def add_kinds(cases, gpu, host):
+    """Encoders, rotary decoders, experts and recurrent layers."""
+    for name in (*kinds.MODELS, *loops.MODELS):
+        for ranks, stage in ((1, 0), (2, 3)):
+            cases.add(f"cuda kind {name} ranks {ranks} stage {stage}", as_host_kinds, gpu, host, name, "ts_train", ranks,
+                      stage)
+
+
 def add_waits(cases, plans):
     for stage in STAGES:
         cases.add(f"cuda waits mlp stage {stage}", every_wait_is_needed_or_not, plans, f"mlp-{stage}", "mlp", 2,
@@ -305,6 +323,7 @@ def add_cases(cases, runner, trainer):
     add_training(cases, gpu, runner)
     add_references(cases, Trainer(tools), trainer)
     add_offload(cases, gpu, runner)
+    add_kinds(cases, kinds.Trainer(tools), kinds.Trainer(runner.tools))
     add_waits(cases, Plans(tools))
     for name, ranks, stage, flags in (("mlp", 2, 3, ()), ("mlp", 4, 1, ("--accumulate", 2)), ("gpt2", 2, 3, ()),
                                       ("mlp", 2, 2, ("--offload", "optimizer=host"))):
