@@ -15,6 +15,7 @@ import formulas
 import kinds
 import loops
 import offload
+import operators
 import plan_order
 import tensors
 from accumulation import sends_as_the_formula as accumulated_traffic
@@ -324,6 +325,7 @@ def add_cases(cases, runner, trainer):
     add_references(cases, Trainer(tools), trainer)
     add_offload(cases, gpu, runner)
     add_kinds(cases, kinds.Trainer(tools), kinds.Trainer(runner.tools))
+    operators.add_cases(cases, tools, runner.tools)
     add_waits(cases, Plans(tools))
     for name, ranks, stage, flags in (("mlp", 2, 3, ()), ("mlp", 4, 1, ("--accumulate", 2)), ("gpt2", 2, 3, ()),
                                       ("mlp", 2, 2, ("--offload", "optimizer=host"))):
