@@ -9,7 +9,9 @@
 // The library functions "attention" (query, key, value, perhaps a mask; result,
 // logsumexp) and "attention_grad" (gradient by the result, query, key, value,
 // result, logsumexp, perhaps the mask; gradients by query, key and value), as
-// the operations of the same names in the train dialect.
+// the operations of the same names in the train dialect. With the attribute
+// "ratio", the key of dropout and the number of the first sample stand in front
+// of the results.
 //
 // A task has the scores of one block of queries of one head in scratch memory,
 // so that memory grows with the length and not with its square. The gradient
@@ -22,6 +24,7 @@
 
 #include "runtime/core/Error.h"
 #include "runtime/core/NarrowFloat.h"
+#include "runtime/host/AttentionDropout.h"
 #include "runtime/host/AttentionRows.h"
 #include "runtime/host/LibraryCall.h"
 #include "runtime/host/LibraryThreads.h"
@@ -58,6 +61,13 @@ struct Rows {
   int64_t stride;
 };
 
+/// Dropout of the probabilities: operands, which are scalars, and settings.
+struct Dropout {
+  size_t key, firstSample;
+  double ratio;
+  int64_t samples; ///< in the batch; 0: all draw as sample 0
+};
+
 /// Scratch memory of one worker, by offset in floats.
 struct Room {
   uint64_t query, key, value, result, grad, scores, scoreGrads, keyGrad,
@@ -72,6 +82,11 @@ public:
 private:
   Array arrayOf(const Command &command, const std::vector<fb::DType> &types,
                 size_t index) const;
+  size_t scalarAt(const Command &command, const std::vector<fb::DType> &types,
+                  size_t index) const;
+  void readDropout(const Command &command);
+  void takeOperands(const Command &command,
+                    const std::vector<fb::DType> &types);
   void checkShapes() const;
   void placeScratch();
   void forward(uint8_t *const *operands, float *scratch, int64_t task) const;
@@ -87,6 +102,10 @@ private:
                   int64_t rows, int64_t seen) const;
   void addMask(uint8_t *const *operands, float *scores, int64_t batch,
                int64_t head, int64_t row, int64_t count) const;
+  Draw drawOf(uint8_t *const *operands, int64_t batch) const;
+  void dropRows(const Draw &draw, float *probabilities, float *dropped,
+                int64_t batch, int64_t head, int64_t begin, int64_t rows,
+                int64_t seen) const;
   int64_t countSeen(int64_t end) const {
     return causal ? std::min(end, lengthK) : lengthK;
   }
@@ -102,6 +121,7 @@ private:
   bool isGrad;
   float scale = 1;
   bool causal = false, masked = false;
+  std::optional<Dropout> dropout;
   Array grad, query, key, value, result, logsumexp, mask;
   Array queryGrad, keyGrad, valueGrad;
   int64_t batches, heads, groups, lengthQ, lengthK, sizeQ, sizeV;
@@ -121,6 +141,7 @@ Array AttentionCall::arrayOf(const Command &command,
   if (view.sizes.size() > 4)
     fail(ZRT_ERROR_FORMAT, "operand ", index, " of ", command.callee, " has ",
          view.sizes.size(), " dimensions; at most 4 are expected");
+  checkLibraryType(types[index]);
   Array array;
   array.operand = index;
   array.type = types[index];
@@ -135,18 +156,55 @@ Array AttentionCall::arrayOf(const Command &command,
   return array;
 }
 
-static double readScale(const Command &command) {
+/// The number of an attribute, if it has one.
+static std::optional<double> numberOf(const Command &command,
+                                      std::string_view name) {
   for (const Attr &attr : command.attrs)
-    if (attr.name == "scale" && attr.floats.size() == 1)
+    if (attr.name == name && attr.floats.size() == 1)
       return attr.floats.front();
+  return std::nullopt;
+}
+
+static double readScale(const Command &command) {
+  if (std::optional<double> scale = numberOf(command, "scale"))
+    return *scale;
   fail(ZRT_ERROR_FORMAT, "an ", command.callee, " has no attribute scale");
+}
+
+size_t AttentionCall::scalarAt(const Command &command,
+                               const std::vector<fb::DType> &types,
+                               size_t index) const {
+  if (types[index] != fb::DType_I64 ||
+      elementCount(command.operands[index].view.sizes) != 1)
+    fail(ZRT_ERROR_FORMAT, "operand ", index, " of ", command.callee,
+         " is no scalar of i64, which its dropout takes");
+  return index;
+}
+
+void AttentionCall::readDropout(const Command &command) {
+  std::optional<double> ratio = numberOf(command, "ratio");
+  if (!ratio)
+    return;
+  if (!(*ratio >= 0 && *ratio < 1))
+    fail(ZRT_ERROR_FORMAT, "an ", command.callee, " has a ratio of ", *ratio,
+         ", expected one in [0, 1)");
+  dropout = Dropout{0, 0, *ratio, 0};
+  std::vector<int64_t> samples = command.ints("samples");
+  if (samples.empty())
+    return;
+  dropout->samples = samples.front();
+  if (samples.front() <= 0 || batches % samples.front() != 0)
+    fail(ZRT_ERROR_FORMAT, "an ", command.callee, " has ", samples.front(),
+         " samples in a batch of ", batches);
 }
 
 AttentionCall::AttentionCall(const Command &command,
                              const std::vector<fb::DType> &types)
     : isGrad(command.callee == "attention_grad"),
       scale(float(readScale(command))) {
-  size_t plain = isGrad ? 9 : 5, count = command.operands.size();
+  bool drops = numberOf(command, "ratio").has_value();
+  size_t plain = (isGrad ? 9 : 5) + (drops ? 2 : 0);
+  size_t count = command.operands.size();
   if (count != plain && count != plain + 1)
     fail(ZRT_ERROR_FORMAT, "an ", command.callee, " has ", plain,
          " operands (", plain + 1, " with a mask), not ", count);
@@ -154,26 +212,11 @@ AttentionCall::AttentionCall(const Command &command,
   for (const Attr &attr : command.attrs)
     causal = causal || (attr.name == "causal" && !attr.ints.empty() &&
                         attr.ints.front() != 0);
-  size_t next = 0;
-  auto take = [&](Array &array) { array = arrayOf(command, types, next++); };
-  if (isGrad)
-    take(grad);
-  for (Array *array : {&query, &key, &value})
-    take(*array);
-  if (!isGrad && masked)
-    take(mask);
-  take(result);
-  take(logsumexp);
-  if (isGrad && masked)
-    take(mask);
-  if (isGrad)
-    for (Array *array : {&queryGrad, &keyGrad, &valueGrad})
-      take(*array);
+  takeOperands(command, types);
   checkShapes();
   for (size_t i = isGrad ? count - 3 : count - 2; i < count; ++i)
     if (overlapsItself(command.operands[i].view))
       fail(ZRT_ERROR_FORMAT, "an output has two indices for one element");
-  batches = query.sizes[0];
   heads = query.sizes[1];
   groups = key.sizes[1];
   lengthQ = query.sizes[2];
@@ -181,6 +224,35 @@ AttentionCall::AttentionCall(const Command &command,
   sizeQ = query.sizes[3];
   sizeV = value.sizes[3];
   placeScratch();
+}
+
+void AttentionCall::takeOperands(const Command &command,
+                                 const std::vector<fb::DType> &types) {
+  size_t next = 0;
+  auto take = [&](Array &array) { array = arrayOf(command, types, next++); };
+  if (isGrad)
+    take(grad);
+  for (Array *array : {&query, &key, &value})
+    take(*array);
+  if (isGrad) {
+    take(result);
+    take(logsumexp);
+  }
+  if (masked)
+    take(mask);
+  batches = query.sizes[0];
+  readDropout(command);
+  if (dropout) {
+    dropout->key = scalarAt(command, types, next++);
+    dropout->firstSample = scalarAt(command, types, next++);
+  }
+  if (!isGrad) {
+    take(result);
+    take(logsumexp);
+    return;
+  }
+  for (Array *array : {&queryGrad, &keyGrad, &valueGrad})
+    take(*array);
 }
 
 /// Whether `array` has these sizes; what `broadcasts` may have 1 in their place.
@@ -360,6 +432,41 @@ void AttentionCall::fillScores(uint8_t *const *operands, Rows queries,
   }
 }
 
+/// What the samples of a batch draw.
+Draw AttentionCall::drawOf(uint8_t *const *operands, int64_t batch) const {
+  auto read = [&](size_t operand) {
+    return *reinterpret_cast<const uint64_t *>(operands[operand]);
+  };
+  Draw draw;
+  draw.key = read(dropout->key);
+  draw.sample = dropout->samples
+                    ? read(dropout->firstSample) +
+                          uint64_t(batch / (batches / dropout->samples))
+                    : 0;
+  draw.bound = uint32_t(std::ceil(std::ldexp(dropout->ratio, 24)));
+  draw.factor = float(1 / (1 - dropout->ratio));
+  return draw;
+}
+
+/// Dropout of the rows of a block of probabilities, of which the last ones are
+/// 0 where queries do not see them.
+void AttentionCall::dropRows(const Draw &draw, float *probabilities,
+                             float *dropped, int64_t batch, int64_t head,
+                             int64_t begin, int64_t rows, int64_t seen) const {
+  int64_t perSample = dropout->samples ? batches / dropout->samples : batches;
+  uint64_t firstRow =
+      (uint64_t(batch % perSample) * uint64_t(heads) + uint64_t(head)) *
+          uint64_t(lengthQ) +
+      uint64_t(begin);
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t count = countSeen(begin + row + 1);
+    float *own = dropped + row * seen;
+    dropRow(draw, (firstRow + uint64_t(row)) * uint64_t(lengthK),
+            probabilities + row * seen, own, count);
+    std::fill(own + count, own + seen, 0.0f);
+  }
+}
+
 void AttentionCall::forward(uint8_t *const *operands, float *scratch,
                             int64_t task) const {
   int64_t blocks = (lengthQ + blockRows - 1) / blockRows;
@@ -377,6 +484,9 @@ void AttentionCall::forward(uint8_t *const *operands, float *scratch,
   for (int64_t row = 0; row < rows; ++row)
     *logsumexpAt(operands, batch, head, begin + row) =
         softmaxRow(scores + row * seen, seen);
+  if (dropout)
+    dropRows(drawOf(operands, batch), scores, scores, batch, head, begin, rows,
+             seen);
   multiply('N', 'N', rows, sizeV, seen, 1.0f, {scores, seen}, values, false,
            {out, sizeV});
   store(out, result, operands, batch, head, begin, rows);
@@ -410,14 +520,27 @@ void AttentionCall::gradBlock(uint8_t *const *operands, float *scratch,
              seen);
   for (int64_t row = 0; row < rows; ++row)
     softmaxRow(scores.data + row * seen, seen);
-  multiply('T', 'N', seen, sizeV, rows, 1.0f, scores, grads, true,
+  // What met the values; the memory of the score gradients is still free.
+  Rows weights = scores;
+  Draw draw{};
+  if (dropout) {
+    weights = scoreGrads;
+    draw = drawOf(operands, batch);
+    dropRows(draw, scores.data, weights.data, batch, head, begin, rows, seen);
+  }
+  multiply('T', 'N', seen, sizeV, rows, 1.0f, weights, grads, true,
            {scratch + room.valueGrad, sizeV});
   multiply('N', 'T', rows, seen, sizeV, 1.0f, grads, values, false, scoreGrads);
-  for (int64_t row = 0; row < rows; ++row)
-    softmaxGradRow(scores.data + row * seen, scoreGrads.data + row * seen, seen,
-                   dotRow(grads.data + row * grads.stride,
-                          results.data + row * results.stride, sizeV),
-                   scale);
+  for (int64_t row = 0; row < rows; ++row) {
+    const float *probabilities = scores.data + row * seen;
+    float *own = scoreGrads.data + row * seen;
+    float mean = dotRow(grads.data + row * grads.stride,
+                        results.data + row * results.stride, sizeV);
+    if (dropout)
+      droppedGradRow(draw, probabilities, own, seen, mean, scale);
+    else
+      softmaxGradRow(probabilities, own, seen, mean, scale);
+  }
   multiply('T', 'N', seen, sizeQ, rows, 1.0f, scoreGrads, queries, true,
            {scratch + room.keyGrad, sizeQ});
   // The probabilities are needed no more.

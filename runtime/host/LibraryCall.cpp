@@ -52,14 +52,21 @@ void LibraryCall::addPrimitive(const dnnl::primitive &primitive,
   steps.push_back(std::move(step));
 }
 
+void zrt::checkLibraryType(fb::DType type) {
+  if (!isFloat(type) || type == fb::DType_F64)
+    fail(ZRT_ERROR_FORMAT, "elements of type ", dtypeName(type),
+         "; library calls take f32, bf16 and f16");
+}
+
 LibraryCall zrt::makeLibraryCall(const Program &program, const Command &command,
                                  const dnnl::engine &engine) {
   std::vector<fb::DType> types;
+  bool attends =
+      command.callee == "attention" || command.callee == "attention_grad";
   for (const Operand &operand : command.operands) {
     types.push_back(program.buffers[operand.buffer].dtype);
-    if (!isFloat(types.back()) || types.back() == fb::DType_F64)
-      fail(ZRT_ERROR_FORMAT, "elements of type ", dtypeName(types.back()),
-           "; library calls take f32, bf16 and f16");
+    if (!attends) // its dropout has integers
+      checkLibraryType(types.back());
     for (int64_t size : operand.view.sizes)
       if (size == 0)
         fail(ZRT_ERROR_FORMAT, "an operand is empty");
@@ -72,7 +79,7 @@ LibraryCall zrt::makeLibraryCall(const Program &program, const Command &command,
     if (command.callee == "conv" || command.callee == "conv_grad_input" ||
         command.callee == "conv_grad_weight")
       return makeConvolution(command, types, engine);
-    if (command.callee == "attention" || command.callee == "attention_grad")
+    if (attends)
       return makeAttention(command, types);
   } catch (const dnnl::error &error) {
     fail(ZRT_ERROR_FORMAT,

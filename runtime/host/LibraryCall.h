@@ -99,6 +99,9 @@ LibraryCall makeConvolution(const Command &command,
                             const std::vector<fb::DType> &types,
                             const dnnl::engine &engine);
 
+/// Throws Error unless library calls compute with elements of this type.
+void checkLibraryType(fb::DType type);
+
 /// Two commands with equal keys can share a LibraryCall.
 std::string libraryCallKey(const Program &program, const Command &command);
 

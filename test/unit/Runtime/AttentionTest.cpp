@@ -14,6 +14,7 @@
 #include "PlanBuilder.h"
 #include "runtime/core/NarrowFloat.h"
 
+#include <array>
 #include <cmath>
 
 using namespace zrt;
@@ -38,6 +39,10 @@ struct Form {
   Sizes mask = {};
   /// Queries, keys and values are [batch, length, heads, size] in memory.
   bool joined = false;
+  /// Dropout of the probabilities; 0 samples: none of their own.
+  double ratio = 0;
+  int64_t samples = 0;
+  int64_t dropoutKey = 0x123456789ABCDEF0, firstSample = 7;
 
   Sizes query() const { return {b, h, s, d}; }
   Sizes key() const { return {b, g, t, d}; }
@@ -64,6 +69,30 @@ struct View4 {
     return data[index(b, 0) + index(h, 1) + index(i, 2) + index(j, 3)];
   }
 };
+
+/// Philox4x32-10 of two 64-bit halves of a counter.
+std::array<uint32_t, 4> philox(uint64_t low, uint64_t high, uint64_t key) {
+  std::array<uint32_t, 4> c = {uint32_t(low), uint32_t(low >> 32),
+                               uint32_t(high), uint32_t(high >> 32)};
+  for (uint32_t round = 0; round < 10; ++round) {
+    uint64_t a = 0xD2511F53ull * c[0], b = 0xCD9E8D57ull * c[2];
+    uint32_t key0 = uint32_t(key) + round * 0x9E3779B9u;
+    uint32_t key1 = uint32_t(key >> 32) + round * 0xBB67AE85u;
+    c = {uint32_t(b >> 32) ^ c[1] ^ key0, uint32_t(b),
+         uint32_t(a >> 32) ^ c[3] ^ key1, uint32_t(a)};
+  }
+  return c;
+}
+
+/// What dropout multiplies a probability by.
+double dropoutOf(const Form &form, int64_t b, int64_t h, int64_t i, int64_t j) {
+  int64_t rows = form.samples ? form.b / form.samples : form.b;
+  uint64_t sample = form.samples ? form.firstSample + b / rows : 0;
+  uint64_t offset = ((b % rows * form.h + h) * form.s + i) * form.t + j;
+  uint32_t word =
+      philox(offset / 4, sample, uint64_t(form.dropoutKey))[offset % 4];
+  return std::ldexp(word >> 8, -24) >= form.ratio ? 1 / (1 - form.ratio) : 0;
+}
 
 struct Tensors {
   Floats query, key, value, mask, grad;
@@ -131,10 +160,13 @@ Results reference(const Form &form, const Tensors &in) {
         int64_t group = h / (form.h / form.g);
         std::vector<double> dp(form.t);
         for (int64_t j = 0; j < form.t; ++j) {
+          double kept = dropoutOf(form, b, h, i, j), weight = p[j] * kept;
           for (int64_t e = 0; e < form.e; ++e) {
-            y[place(form.result(), b, h, i, e)] += p[j] * v.at(b, group, j, e);
-            dv[place(form.value(), b, group, j, e)] += p[j] * dy.at(b, h, i, e);
-            dp[j] += dy.at(b, h, i, e) * v.at(b, group, j, e);
+            y[place(form.result(), b, h, i, e)] +=
+                weight * v.at(b, group, j, e);
+            dv[place(form.value(), b, group, j, e)] +=
+                weight * dy.at(b, h, i, e);
+            dp[j] += kept * dy.at(b, h, i, e) * v.at(b, group, j, e);
           }
           mean += p[j] * dp[j];
         }
@@ -152,10 +184,10 @@ Results reference(const Form &form, const Tensors &in) {
   return out;
 }
 
-void addScale(fb::CommandT &call, const Form &form) {
+void addNumber(fb::CommandT &call, const char *name, double value) {
   auto attr = std::make_unique<fb::AttrT>();
-  attr->name = "scale";
-  attr->floats = {form.scale};
+  attr->name = name;
+  attr->floats = {value};
   call.attrs.push_back(std::move(attr));
 }
 
@@ -167,6 +199,11 @@ PlanBuilder planOf(const Form &form, fb::DType type = fb::DType_F32) {
   uint32_t v = plan.input("v", {count(form.value())}, type);
   uint32_t dy = plan.input("dy", form.result(), type);
   uint32_t mask = form.mask.empty() ? 0 : plan.input("mask", form.mask);
+  uint32_t dropoutKey = 0, first = 0;
+  if (form.ratio > 0) {
+    dropoutKey = plan.input("key", {}, fb::DType_I64);
+    first = plan.input("first", {}, fb::DType_I64);
+  }
   uint32_t y = plan.buffer("y", form.result(), type);
   uint32_t lse = plan.buffer("lse", {form.b, form.h, form.s});
   uint32_t dq = plan.buffer("dq", form.query(), type);
@@ -174,9 +211,13 @@ PlanBuilder planOf(const Form &form, fb::DType type = fb::DType_F32) {
   uint32_t dv = plan.buffer("dv", form.value(), type);
   auto start = [&](const char *name) -> fb::CommandT & {
     fb::CommandT &call = plan.command(fb::Op_Call, name);
-    addScale(call, form);
+    addNumber(call, "scale", form.scale);
     if (form.causal)
       plan.attr(call, "causal", {1});
+    if (form.ratio > 0)
+      addNumber(call, "ratio", form.ratio);
+    if (form.samples)
+      plan.attr(call, "samples", {form.samples});
     return call;
   };
   auto inputs = [&](fb::CommandT &call) {
@@ -185,10 +226,14 @@ PlanBuilder planOf(const Form &form, fb::DType type = fb::DType_F32) {
                                  std::pair(v, form.value())})
       plan.operand(call, buffer, 0, sizes, stridesOf(sizes, form.joined));
   };
+  auto options = [&](fb::CommandT &call) {
+    for (uint32_t buffer : {mask, dropoutKey, first})
+      if (buffer)
+        plan.operand(call, buffer);
+  };
   fb::CommandT &forward = start("attention");
   inputs(forward);
-  if (mask)
-    plan.operand(forward, mask);
+  options(forward);
   plan.operand(forward, y);
   plan.operand(forward, lse);
   fb::CommandT &backward = start("attention_grad");
@@ -196,13 +241,19 @@ PlanBuilder planOf(const Form &form, fb::DType type = fb::DType_F32) {
   inputs(backward);
   plan.operand(backward, y);
   plan.operand(backward, lse);
-  if (mask)
-    plan.operand(backward, mask);
+  options(backward);
   for (uint32_t buffer : {dq, dk, dv})
     plan.operand(backward, buffer);
   for (uint32_t buffer : {y, lse, dq, dk, dv})
     plan.output(buffer);
   return plan;
+}
+
+void giveDropout(Running &running, const Form &form) {
+  if (form.ratio == 0)
+    return;
+  running.set("key", 0, std::vector<int64_t>{form.dropoutKey});
+  running.set("first", 0, std::vector<int64_t>{form.firstSample});
 }
 
 Results run(const Form &form, const Tensors &in, uint32_t threads = 1) {
@@ -215,6 +266,7 @@ Results run(const Form &form, const Tensors &in, uint32_t threads = 1) {
   running.set("dy", 0, in.grad);
   if (!in.mask.empty())
     running.set("mask", 0, in.mask);
+  giveDropout(running, form);
   running.step();
   return {running.get(0), running.get(1), running.get(2), running.get(3),
           running.get(4)};
@@ -261,6 +313,7 @@ void checkNarrow(const Form &form, fb::DType type, double tolerance) {
   give("k", in.key);
   give("v", in.value);
   give("dy", in.grad);
+  giveDropout(running, form);
   running.step();
   Results expected = reference(form, in);
   auto take = [&](uint32_t output, const char *what, const Floats &numbers) {
@@ -357,6 +410,155 @@ TEST(Attention, ThreadsGiveTheSameBits) {
     EXPECT_EQ(one.keyGrad, many.keyGrad);
     EXPECT_EQ(one.valueGrad, many.valueGrad);
   }
+}
+
+/// `form` with dropout.
+Form dropping(Form form, double ratio = 0.3, int64_t samples = 0) {
+  form.ratio = ratio;
+  form.samples = samples;
+  return form;
+}
+
+/// Philox's known answer for zeros (Random123, kat_vectors).
+TEST(AttentionDropout, ReferenceDrawsPhilox) {
+  EXPECT_EQ(philox(0, 0, 0), (std::array<uint32_t, 4>{0x6627e8d5, 0xe169c58d,
+                                                      0xbc57ac4c, 0x9b00dbd8}));
+}
+
+/// Rows of all lengths modulo the words that are drawn at a time.
+TEST(AttentionDropout, Plain) {
+  for (int64_t keys : {1, 3, 4, 63, 64, 66, 131})
+    check(dropping({1, 2, 2, 5, keys}));
+  check(dropping({1, 2, 2, 70, 170, 8, 8, 0.3f}, 0.9));
+}
+
+TEST(AttentionDropout, CausalGroupsMasks) {
+  check(dropping({1, 2, 2, 150, 90, 8, 8, 0.3f, /*causal=*/true}));
+  check(dropping({2, 6, 2, 9, 11, 4, 3, 0.5f, /*causal=*/true}, 0.1, 2));
+  check(dropping({2, 4, 2, 5, 7, 4, 4, 0.5f, /*causal=*/true, {2, 1, 1, 7}}));
+  check(dropping({2, 4, 2, 66, 9, 4, 8, 0.5f, true, {}, /*joined=*/true}));
+}
+
+/// Samples of one row and of neighbouring ones, and numbers of more than 32
+/// bits.
+TEST(AttentionDropout, Samples) {
+  for (int64_t samples : {0, 1, 2, 4}) {
+    Form form = dropping({4, 2, 2, 5, 6}, 0.4, samples);
+    check(form);
+    form.firstSample = (int64_t(1) << 32) - 2;
+    check(form);
+  }
+}
+
+/// What a sample draws does not depend on the batch that it is in.
+TEST(AttentionDropout, BatchesDrawTheSame) {
+  Form all = dropping({4, 2, 2, 70, 33, 8, 8}, 0.4, 4);
+  Form last = dropping({1, 2, 2, 70, 33, 8, 8}, 0.4, 1);
+  last.firstSample = all.firstSample + 3;
+  Tensors in = makeTensors(all), part = in;
+  auto cut = [](Floats &numbers) {
+    numbers.erase(numbers.begin(), numbers.end() - numbers.size() / 4);
+  };
+  for (Floats *numbers : {&part.query, &part.key, &part.value, &part.grad})
+    cut(*numbers);
+  Results whole = run(all, in), own = run(last, part);
+  for (Floats *numbers :
+       {&whole.result, &whole.queryGrad, &whole.keyGrad, &whole.valueGrad})
+    cut(*numbers);
+  EXPECT_EQ(whole.result, own.result);
+  EXPECT_EQ(whole.queryGrad, own.queryGrad);
+  EXPECT_EQ(whole.keyGrad, own.keyGrad);
+  EXPECT_EQ(whole.valueGrad, own.valueGrad);
+}
+
+TEST(AttentionDropout, ThreadsGiveTheSameBits) {
+  Form form = dropping({2, 4, 2, 150, 70, 16, 16, 0.3f, /*causal=*/true});
+  Tensors in = makeTensors(form);
+  Results one = run(form, in, 1), many = run(form, in, 3);
+  EXPECT_EQ(one.result, many.result);
+  EXPECT_EQ(one.queryGrad, many.queryGrad);
+  EXPECT_EQ(one.keyGrad, many.keyGrad);
+  EXPECT_EQ(one.valueGrad, many.valueGrad);
+}
+
+TEST(AttentionDropout, NarrowTypes) {
+  Form form = dropping({2, 4, 2, 70, 30, 8, 8, 0.5f}, 0.25, 2);
+  checkNarrow<BFloat16>(form, fb::DType_BF16, 1e-2);
+  checkNarrow<Half>(form, fb::DType_F16, 2e-3);
+}
+
+/// The gradients against central differences of the sum of the result times
+/// the gradient by it.
+TEST(AttentionDropout, CentralDifferences) {
+  Form form = dropping({2, 2, 1, 3, 4, 2, 3, 0.7f, /*causal=*/true}, 0.4, 2);
+  Tensors in = makeTensors(form);
+  Results got = run(form, in);
+  constexpr float step = 0x1p-6f;
+  auto lossOf = [&] {
+    Results results = reference(form, in);
+    double loss = 0;
+    for (size_t i = 0; i < results.result.size(); ++i)
+      loss += double(results.result[i]) * in.grad[i];
+    return loss;
+  };
+  for (auto [numbers, grad] :
+       {std::pair(&in.query, &got.queryGrad), std::pair(&in.key, &got.keyGrad),
+        std::pair(&in.value, &got.valueGrad)})
+    for (size_t i = 0; i < numbers->size(); ++i) {
+      float old = (*numbers)[i];
+      (*numbers)[i] = old + step;
+      double above = lossOf();
+      (*numbers)[i] = old - step;
+      double below = lossOf();
+      (*numbers)[i] = old;
+      EXPECT_NEAR((*grad)[i], (above - below) / (2 * step), 1e-4);
+    }
+}
+
+TEST(AttentionDropout, Errors) {
+  auto errorOf = [](const Form &form, auto change, size_t command = 0) {
+    PlanBuilder plan = planOf(form);
+    change(*plan.program.commands[command]);
+    return sessionError(plan);
+  };
+  auto expect = [](const std::string &error, const char *text) {
+    EXPECT_NE(error.find(text), std::string::npos) << error;
+  };
+  auto nothing = [](fb::CommandT &) {};
+  auto ratio = [](double value) {
+    return [value](fb::CommandT &call) { call.attrs[1]->floats = {value}; };
+  };
+  Form form = dropping({4}, 0.5, 4);
+  for (double value : {1.0, -0.5, double(NAN)})
+    for (size_t command : {0, 1})
+      expect(errorOf(form, ratio(value), command), "expected one in [0, 1)");
+  expect(errorOf(dropping({4}, 0.5, 3), nothing),
+         "an attention has 3 samples in a batch of 4");
+  expect(errorOf(dropping({4}, 0.5, -1), nothing),
+         "an attention has -1 samples in a batch of 4");
+  auto swapped = [](size_t a, size_t b) {
+    return [=](fb::CommandT &call) {
+      std::swap(call.operands[a], call.operands[b]);
+    };
+  };
+  expect(errorOf(form, swapped(2, 4)),
+         "elements of type i64; library calls take f32, bf16 and f16");
+  expect(errorOf(form, swapped(4, 5)),
+         "operand 4 of attention is no scalar of i64");
+  expect(errorOf(form, swapped(7, 8), 1),
+         "operand 7 of attention_grad is no scalar of i64");
+  expect(errorOf(form,
+                 [](fb::CommandT &call) {
+                   call.attrs.pop_back();
+                   call.attrs.pop_back();
+                 }),
+         "an attention has 5 operands (6 with a mask), not 7");
+  expect(errorOf(form,
+                 [](fb::CommandT &call) {
+                   call.operands[3]->sizes = {0};
+                   call.operands[3]->strides = {1};
+                 }),
+         "an operand is empty");
 }
 
 TEST(Attention, Errors) {
