@@ -521,9 +521,11 @@ def Plan_LaunchOp : Plan_CallLike<"launch", [
 def Plan_CallOp : Plan_CallLike<"call"> {
   let summary = "calls a library function";
   let description = [{
-    `matmul`, `conv`, `conv_grad_input`, `conv_grad_weight`, and on GPUs
-    `attention` and `attention_grad`, on strided buffers; the last buffers are
-    the results. Settings of the function are attributes of the op.
+    `matmul`, `conv`, `conv_grad_input`, `conv_grad_weight`, `attention` and
+    `attention_grad`, on strided buffers; the last buffers are the results.
+    Settings of the function are attributes of the op. An attention with the
+    attribute `ratio` takes two scalars of i64 in front of its results: the key
+    of its dropout and the number of the first sample.
 
     ```mlir
     plan.call @matmul(%a, %b, %c) writes [2]

@@ -104,6 +104,34 @@ LogicalResult AttentionGradOp::inferReturnTypes(MLIRContext *,
 }
 
 //===----------------------------------------------------------------------===//
+// Verifiers
+//===----------------------------------------------------------------------===//
+
+/// Checks the dropout of the probabilities.
+template <typename Op>
+static LogicalResult verifyDropout(Op op) {
+  bool drops = bool(op.getDropoutKey());
+  if (drops != bool(op.getFirstSample()) || drops != bool(op.getRatioAttr()))
+    return op.emitOpError(
+        "has some of 'dropout_key', 'first_sample' and 'ratio', not all");
+  if (!drops)
+    return op.getSamples() ? op.emitOpError("has 'samples' without dropout")
+                           : success();
+  double ratio = op.getRatio()->convertToDouble();
+  if (!(ratio >= 0 && ratio < 1))
+    return op.emitOpError("ratio is ") << ratio << ", expected one in [0, 1)";
+  int64_t batch = shapeOf(op.getQuery())[0];
+  if (auto samples = op.getSamplesAttr();
+      samples && (samples.getInt() <= 0 || batch % samples.getInt() != 0))
+    return op.emitOpError("has ")
+           << samples.getInt() << " samples in a batch of " << batch;
+  return success();
+}
+
+LogicalResult AttentionOp::verify() { return verifyDropout(*this); }
+LogicalResult AttentionGradOp::verify() { return verifyDropout(*this); }
+
+//===----------------------------------------------------------------------===//
 // Cost
 //===----------------------------------------------------------------------===//
 
@@ -120,6 +148,9 @@ static double countPairs(Op op) {
   return pairs * query[0] * query[1];
 }
 
+/// Operations of a number that is drawn, as `dropout` has them.
+static constexpr double kDrawFlops = 100;
+
 /// Of an attention as a product of queries and keys with `size` multiply-adds
 /// a pair.
 template <typename Op>
@@ -128,7 +159,7 @@ static Work getAttentionWork(Op op, int64_t size) {
   double pairs = countPairs(op);
   Work work = zero::getProductWork(op, query[0] * query[1], query[2],
                                    shapeOf(op.getKey())[2], size);
-  work.flops = 2 * pairs * size;
+  work.flops = pairs * (2 * size + (op.getDropoutKey() ? kDrawFlops : 0));
   work.transcendentals = pairs;
   return work;
 }
@@ -156,10 +187,13 @@ LogicalResult AttentionOp::buildVjp(OpBuilder &builder, ValueRange resultGrads,
     return failure();
   auto grads = AttentionGradOp::create(
       builder, getLoc(), resultGrads[0], getQuery(), getKey(), getValue(),
-      getResult(), getLogsumexp(), getMask(), getScale(), getCausal());
+      getResult(), getLogsumexp(), getMask(), getDropoutKey(), getFirstSample(),
+      getScale(), getCausal(), getRatioAttr(), getSamplesAttr());
   llvm::append_range(operandGrads, grads->getResults());
   // Masks rarely have one: then nobody uses it, and it is erased.
   if (getMask())
     operandGrads.push_back(buildMaskGrad(builder, *this, resultGrads[0]));
+  if (getDropoutKey())
+    operandGrads.append(2, Value());
   return success();
 }

@@ -25,6 +25,8 @@ struct Parts {
   Parts(OpBuilder &builder, Op op)
       : b(builder, op), query(op.getQuery()), key(op.getKey()),
         value(op.getValue()), mask(op.getMask()),
+        dropoutKey(op.getDropoutKey()), firstSample(op.getFirstSample()),
+        ratio(op.getRatioAttr()), samples(op.getSamplesAttr()),
         scale(op.getScale().convertToDouble()), causal(op.getCausal()) {}
 
   int64_t groups() const {
@@ -35,10 +37,13 @@ struct Parts {
   Value causalMask(ArrayRef<int64_t> scores) const;
   Value scores() const;
   Value probabilities(Value logsumexp) const;
+  Value dropOut(Value x) const;
   Value scoreGrad(Value grad, Value result, Value probabilities) const;
 
   VjpBuilder b;
-  Value query, key, value, mask;
+  Value query, key, value, mask, dropoutKey, firstSample;
+  FloatAttr ratio;
+  IntegerAttr samples;
   double scale;
   bool causal;
 };
@@ -107,11 +112,20 @@ Value Parts::probabilities(Value logsumexp) const {
   return b.castLike(b.make<ExpOp>(b.sub(wide, lse)), query);
 }
 
+/// The dropout of the probabilities on `x`, which has their shape: it is its
+/// own derivative.
+Value Parts::dropOut(Value x) const {
+  if (!dropoutKey)
+    return x;
+  auto along = samples ? b.builder.getI64IntegerAttr(0) : IntegerAttr();
+  return b.make<DropoutOp>(x, dropoutKey, firstSample, ratio, samples, along);
+}
+
 /// The gradient by the scores.
 Value Parts::scoreGrad(Value grad, Value result, Value probabilities) const {
   Value values = repeatHeads(value);
   Value byProbability =
-      b.make<MatmulOp>(grad, values, /*transpose_a=*/false, true);
+      dropOut(b.make<MatmulOp>(grad, values, /*transpose_a=*/false, true));
   Value mean = b.sum(b.mul(grad, result), {3}, /*keepDims=*/true);
   return b.mul(probabilities, b.sub(byProbability, mean));
 }
@@ -121,7 +135,7 @@ SmallVector<Value> mlir::train::decomposeAttention(OpBuilder &builder,
   Parts parts(builder, op);
   VjpBuilder &b = parts.b;
   Value scores = parts.scores();
-  Value softmax = b.make<SoftmaxOp>(scores, /*axis=*/3);
+  Value softmax = parts.dropOut(b.make<SoftmaxOp>(scores, /*axis=*/3));
   Value values = parts.repeatHeads(op.getValue());
   Value result = b.make<MatmulOp>(softmax, values, false, false);
   Value logsumexp;
@@ -140,7 +154,8 @@ SmallVector<Value> mlir::train::decomposeAttention(OpBuilder &builder,
   Parts parts(builder, op);
   VjpBuilder &b = parts.b;
   Value probabilities = parts.probabilities(op.getLogsumexp());
-  Value valueGrad = b.make<MatmulOp>(probabilities, op.getGrad(),
+  Value dropped = parts.dropOut(probabilities);
+  Value valueGrad = b.make<MatmulOp>(dropped, op.getGrad(),
                                      /*transpose_a=*/true, false);
   Value scoreGrad =
       parts.scoreGrad(op.getGrad(), op.getResult(), probabilities);

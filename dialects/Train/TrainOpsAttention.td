@@ -28,13 +28,35 @@ def Train_AttentionOps : OpDocGroup {
     of `query`. The scores [B, H, S, T] are the products of queries and keys
     times `scale`, plus `mask` where given, which broadcasts to them; with
     `causal`, query i sees only keys 0 to i.
+
+    With `dropout_key` the probabilities [B, H, S, T] go through `dropout` of
+    this key, `first_sample` and `ratio` before they meet the values: B holds
+    `samples` samples, or without `samples` no dimension does. What it draws is
+    what `train.dropout ... along 0` of a tensor of that shape draws.
+  }];
+}
+
+/// What attention and its gradient share.
+class Train_AttentionBase<string mnemonic, list<Trait> traits>
+    : Train_InferOp<mnemonic, traits # [AttrSizedOperandSegments,
+                                        ComputedCost]> {
+  let hasVerifier = 1;
+  dag optionalOperands = (ins Optional<Train_FloatTensor>:$mask,
+                              Optional<Train_StepScalar>:$dropout_key,
+                              Optional<Train_StepScalar>:$first_sample,
+                              F64Attr:$scale, UnitAttr:$causal,
+                              OptionalAttr<F64Attr>:$ratio,
+                              OptionalAttr<I64Attr>:$samples);
+  string settingsFormat = [{
+    (`,` $mask^)? `scale` $scale (`causal` $causal^)?
+    (`dropout` $dropout_key^ `,` $first_sample `ratio` $ratio)?
+    (`samples` $samples^)? attr-dict `:` functional-type(operands, results)
   }];
 }
 
 let opDocGroup = Train_AttentionOps in {
 
-def Train_AttentionOp : Train_InferOp<"attention", [
-    Differentiable, ComputedCost]> {
+def Train_AttentionOp : Train_AttentionBase<"attention", [Differentiable]> {
   let summary = "Scaled dot-product attention";
   let description = [{
     The softmax of the scores times `value`: [B, H, S, E]. `logsumexp`
@@ -46,25 +68,28 @@ def Train_AttentionOp : Train_InferOp<"attention", [
         : (tensor<2x12x64x16xbf16>, tensor<2x12x64x16xbf16>,
            tensor<2x12x64x16xbf16>)
         -> (tensor<2x12x64x16xbf16>, tensor<2x12x64xf32>)
+    %z, %lse2 = train.attention %q, %k, %v, %mask scale 2.5e-01
+        dropout %seed, %first ratio 1.0e-01 samples 2
+        : (tensor<2x12x64x16xbf16>, tensor<2x12x64x16xbf16>,
+           tensor<2x12x64x16xbf16>, tensor<2x1x1x64xbf16>, tensor<i64>,
+           tensor<i64>)
+        -> (tensor<2x12x64x16xbf16>, tensor<2x12x64xf32>)
     ```
+    Constraints: `dropout_key`, `first_sample` and `ratio` are all there or all
+    absent; 0 <= `ratio` < 1; `samples`, only with them, divides the batch.
   }];
-  let arguments = (ins Train_FloatTensor:$query, Train_FloatTensor:$key,
-                       Train_FloatTensor:$value,
-                       Optional<Train_FloatTensor>:$mask,
-                       F64Attr:$scale, UnitAttr:$causal);
+  let arguments = !con((ins Train_FloatTensor:$query, Train_FloatTensor:$key,
+                            Train_FloatTensor:$value), optionalOperands);
   let results = (outs Train_FloatTensor:$result, Train_FloatTensor:$logsumexp);
-  let assemblyFormat = [{
-    operands `scale` $scale (`causal` $causal^)? attr-dict `:`
-    functional-type(operands, results)
-  }];
+  let assemblyFormat = "$query `,` $key `,` $value " # settingsFormat;
 }
 
-def Train_AttentionGradOp : Train_InferOp<"attention_grad", [ComputedCost]> {
+def Train_AttentionGradOp : Train_AttentionBase<"attention_grad", []> {
   let summary = "Gradients of attention";
   let description = [{
     The gradients by `query`, `key` and `value` of an attention with these
     operands and attributes; `grad` is the gradient by its result, `result` and
-    `logsumexp` are what it returned.
+    `logsumexp` are what it returned. Dropout draws its numbers again.
 
     ```mlir
     %dq, %dk, %dv = train.attention_grad %dy, %q, %k, %v, %y, %lse
@@ -76,18 +101,16 @@ def Train_AttentionGradOp : Train_InferOp<"attention_grad", [ComputedCost]> {
             tensor<2x12x64x16xbf16>)
     ```
   }];
-  let arguments = (ins Train_FloatTensor:$grad, Train_FloatTensor:$query,
-                       Train_FloatTensor:$key, Train_FloatTensor:$value,
-                       Train_FloatTensor:$result, Train_FloatTensor:$logsumexp,
-                       Optional<Train_FloatTensor>:$mask,
-                       F64Attr:$scale, UnitAttr:$causal);
+  let arguments = !con((ins Train_FloatTensor:$grad, Train_FloatTensor:$query,
+                            Train_FloatTensor:$key, Train_FloatTensor:$value,
+                            Train_FloatTensor:$result,
+                            Train_FloatTensor:$logsumexp), optionalOperands);
   let results = (outs Train_FloatTensor:$query_grad,
                       Train_FloatTensor:$key_grad,
                       Train_FloatTensor:$value_grad);
-  let assemblyFormat = [{
-    operands `scale` $scale (`causal` $causal^)? attr-dict `:`
-    functional-type(operands, results)
-  }];
+  let assemblyFormat =
+      "$grad `,` $query `,` $key `,` $value `,` $result `,` $logsumexp " #
+      settingsFormat;
 }
 
 }

@@ -31,7 +31,8 @@ static bool isSupported(Op op, AttentionLibrary library) {
   auto value = cast<RankedTensorType>(op.getValue().getType());
   return whyUnsupportedAttention(library, query.getElementType(),
                                  query.getShape().back(),
-                                 value.getShape().back())
+                                 value.getShape().back(),
+                                 /*dropout=*/bool(op.getDropoutKey()))
       .empty();
 }
 

@@ -41,7 +41,8 @@ static ArrayRef<int64_t> shapeOf(Value value) {
 
 std::string mlir::train::whyUnsupportedAttention(AttentionLibrary library,
                                                  Type element, int64_t headSize,
-                                                 int64_t valueSize) {
+                                                 int64_t valueSize,
+                                                 bool dropout) {
   if (library == AttentionLibrary::Host)
     return element.isF64() ? "it is in f64, and the host has it in f32, bf16 "
                              "and f16"
@@ -56,6 +57,8 @@ std::string mlir::train::whyUnsupportedAttention(AttentionLibrary library,
       return "its heads have a size of " + std::to_string(size) +
              ", and cuDNN takes multiples of " + std::to_string(kHeadMultiple) +
              " up to " + std::to_string(kMaxHead);
+  if (dropout)
+    return "its probabilities are dropped out, and cuDNN draws other numbers";
   return "";
 }
 
@@ -118,6 +121,8 @@ struct Match {
   std::optional<std::string> whyNot;
 
   MatmulOp scoreProduct, valueProduct;
+  /// Between the softmax and the values, if any.
+  DropoutOp dropout;
   double scale = 1.0;
   bool causal = false;
   SmallVector<Value> masks;
@@ -191,6 +196,9 @@ bool Matcher::findValueProduct() {
          isa<CastOp>(*probabilities.getUsers().begin()))
     probabilities = probabilities.getUsers().begin()->getResult(0);
   probabilities = throughNanGuard(probabilities);
+  result.dropout = dyn_cast_or_null<DropoutOp>(onlyUser(probabilities));
+  if (result.dropout)
+    probabilities = result.dropout.getResult();
   result.valueProduct = dyn_cast_or_null<MatmulOp>(onlyUser(probabilities));
   return result.valueProduct && !result.valueProduct.getTransposeA() &&
          throughCasts(result.valueProduct.getLhs()) ==
@@ -281,12 +289,16 @@ std::string Matcher::whyUnsupported() {
   for (Value mask : result.masks)
     if (dependsOnTraining(mask))
       return "its mask depends on a trained parameter";
+  if (result.dropout && result.dropout.getAlong().value_or(0) != 0)
+    return "its dropout has samples along dimension " +
+           std::to_string(*result.dropout.getAlong()) + " instead of the batch";
   if (!library)
     return "";
   return whyUnsupportedAttention(
       *library, getElementTypeOrSelf(result.scoreProduct.getLhs()),
       shapeOf(result.scoreProduct.getLhs()).back(),
-      shapeOf(result.valueProduct.getResult()).back());
+      shapeOf(result.valueProduct.getResult()).back(),
+      /*dropout=*/bool(result.dropout));
 }
 
 Match Matcher::match() {
@@ -544,9 +556,14 @@ void Raiser::raise() {
                         getElementTypeOrSelf(query));
   Value queries = withHeads(query), keys = withHeads(key),
         values = withHeads(value);
+  DropoutOp dropout = match.dropout;
   auto attention = AttentionOp::create(
       builder, loc, queries, keys, values, mask,
-      APFloat(exactScale(shapeOf(query).back())), match.causal);
+      dropout ? dropout.getKey() : Value(),
+      dropout ? dropout.getFirstSample() : Value(),
+      APFloat(exactScale(shapeOf(query).back())), match.causal,
+      dropout ? dropout.getRatioAttr() : FloatAttr(),
+      dropout ? dropout.getSamplesAttr() : IntegerAttr());
   Value old = match.valueProduct.getResult();
   old.replaceAllUsesWith(make<ReshapeOp>(attention.getResult(), shapeOf(old)));
 }

@@ -357,7 +357,11 @@ static Value buildOne(NodeContext &c, const Attention &a, Value mask) {
   SmallVector<Value> operands = {a.query, a.key, a.value};
   if (mask)
     operands.push_back(mask);
-  SmallVector<NamedAttribute> attributes = {c.number("scale", a.scale)};
+  // No dropout: ONNX's operator has none.
+  SmallVector<NamedAttribute> attributes = {
+      c.number("scale", a.scale),
+      c.b.getNamedAttr("operandSegmentSizes",
+                       c.b.getDenseI32ArrayAttr({1, 1, 1, bool(mask), 0, 0}))};
   if (a.isPlainCausal())
     attributes.push_back(c.flag("causal"));
   return c.emit<train::AttentionOp>(operands, attributes);

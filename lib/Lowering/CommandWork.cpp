@@ -80,6 +80,9 @@ static void setConvolution(plan::CallOp call, OpWork &work) {
   work.k = perRow(weights);
 }
 
+/// Operations of a number that dropout draws, as the op has them.
+static constexpr double kDrawFlops = 100;
+
 /// Attention as a product of queries and keys: each pair that sees each other
 /// takes so many multiply-adds.
 static void setAttention(plan::CallOp call, OpWork &work) {
@@ -98,7 +101,8 @@ static void setAttention(plan::CallOp call, OpWork &work) {
     pairs = rising * (rising + 1) / 2 + (work.m - rising) * work.n;
   }
   work.transcendentals = work.batch * pairs;
-  work.flops = 2 * work.transcendentals * work.k;
+  double drawn = call->hasAttr("ratio") ? kDrawFlops : 0;
+  work.flops = work.transcendentals * (2 * work.k + drawn);
 }
 
 static OpWork workOf(plan::CallOp call) {

@@ -94,8 +94,8 @@ mlir::zero::describeLibraryCall(Operation *op, ArrayRef<Place> results,
     call.callee = op->getName().stripDialect();
     for (Value operand : op->getOperands())
       call.operands.push_back(placeOf(operand));
-    for (StringRef name :
-         {"strides", "pads", "dilations", "group", "scale", "causal"})
+    for (StringRef name : {"strides", "pads", "dilations", "group", "scale",
+                           "causal", "ratio", "samples"})
       if (std::optional<Attribute> value = op->getInherentAttr(name);
           value && *value)
         call.settings.emplace_back(StringAttr::get(op->getContext(), name),

@@ -24,7 +24,6 @@
 
 #include "runtime/core/Error.h"
 #include "runtime/core/NarrowFloat.h"
-#include "runtime/host/AttentionDropout.h"
 #include "runtime/host/AttentionRows.h"
 #include "runtime/host/LibraryCall.h"
 #include "runtime/host/LibraryThreads.h"

@@ -50,11 +50,15 @@ def _random_key(op, seed, step):
     return np.array((int(words[1]) << 32 | int(words[0])), dtype=np.uint64).astype(np.int64)
 
 
-def _dropout(op, x, key, first):
-    samples, along = op.int("samples"), op.int("along")
-    (words,) = _words(x.shape, key, first, samples, along, 1)
+def drop_out(op, x, key, first, along):
+    """`x` after dropout with the ratio and samples of `op`."""
+    (words,) = _words(x.shape, key, first, op.int("samples"), along, 1)
     ratio = op.float("ratio")
     return np.where(_unit(words) >= ratio, x / (1 - ratio), 0.0)
+
+
+def _dropout(op, x, key, first):
+    return drop_out(op, x, key, first, op.int("along"))
 
 
 OPS = {"random_key": _random_key, "dropout": _dropout}

@@ -66,6 +66,45 @@ func.func @two(%q: tensor<2x1x3x8xf32>, %a: tensor<2x1x1x3xi1>, %b: tensor<1x1x3
 
 // -----
 
+// Dropout behind the softmax, as a model has it that was exported in training;
+// in bf16 around a softmax in f32, behind the zeros for what is no number.
+// CHECK-LABEL: func @dropout(
+// CHECK-SAME: %[[Q:[^:]*]]: tensor<4x2x3x8xbf16>, %[[KEY:[^:]*]]: tensor<i64>, %[[FIRST:[^:]*]]: tensor<i64>
+// CHECK-NEXT: %[[Y:.*]], %{{.*}} = train.attention %[[Q]], %[[Q]], %[[Q]] scale 1.000000e+00 dropout %[[KEY]], %[[FIRST]] ratio 1.000000e-01 samples 4 :
+// CHECK-NEXT: return %[[Y]]
+func.func @dropout(%q: tensor<4x2x3x8xbf16>, %key: tensor<i64>, %first: tensor<i64>) -> tensor<4x2x3x8xbf16> {
+  %zero = arith.constant dense<0.0> : tensor<f32>
+  %s = train.matmul %q, %q {transpose_b} : (tensor<4x2x3x8xbf16>, tensor<4x2x3x8xbf16>) -> tensor<4x2x3x3xbf16>
+  %s1 = train.cast %s : tensor<4x2x3x3xbf16> to tensor<4x2x3x3xf32>
+  %p = train.softmax %s1 axis 3 : tensor<4x2x3x3xf32>
+  %nan = train.is_nan %p : (tensor<4x2x3x3xf32>) -> tensor<4x2x3x3xi1>
+  %p1 = train.where %nan, %zero, %p : (tensor<4x2x3x3xi1>, tensor<f32>, tensor<4x2x3x3xf32>) -> tensor<4x2x3x3xf32>
+  %p2 = train.dropout %p1, %key, %first ratio 1.0e-01 samples 4 along 0 : (tensor<4x2x3x3xf32>, tensor<i64>, tensor<i64>) -> tensor<4x2x3x3xf32>
+  %p3 = train.cast %p2 : tensor<4x2x3x3xf32> to tensor<4x2x3x3xbf16>
+  %y = train.matmul %p3, %q : (tensor<4x2x3x3xbf16>, tensor<4x2x3x8xbf16>) -> tensor<4x2x3x8xbf16>
+  return %y : tensor<4x2x3x8xbf16>
+}
+
+// -----
+
+// Batch and heads in one dimension: two rows a sample. Then no samples at all.
+// CHECK-LABEL: func @rows(
+// CHECK: train.attention %{{.*}} ratio 5.000000e-01 samples 2 : (tensor<4x1x3x8xf32>,
+// CHECK: train.attention %{{.*}} ratio 5.000000e-01 : (tensor<4x1x3x8xf32>,
+func.func @rows(%q: tensor<4x3x8xf32>, %key: tensor<i64>, %first: tensor<i64>) -> (tensor<4x3x8xf32>, tensor<4x3x8xf32>) {
+  %s = train.matmul %q, %q {transpose_b} : (tensor<4x3x8xf32>, tensor<4x3x8xf32>) -> tensor<4x3x3xf32>
+  %p = train.softmax %s axis 2 : tensor<4x3x3xf32>
+  %p1 = train.dropout %p, %key, %first ratio 5.0e-01 samples 2 along 0 : (tensor<4x3x3xf32>, tensor<i64>, tensor<i64>) -> tensor<4x3x3xf32>
+  %y = train.matmul %p1, %q : (tensor<4x3x3xf32>, tensor<4x3x8xf32>) -> tensor<4x3x8xf32>
+  %t = train.matmul %q, %q {transpose_b} : (tensor<4x3x8xf32>, tensor<4x3x8xf32>) -> tensor<4x3x3xf32>
+  %r = train.softmax %t axis 2 : tensor<4x3x3xf32>
+  %r1 = train.dropout %r, %key, %first ratio 5.0e-01 : (tensor<4x3x3xf32>, tensor<i64>, tensor<i64>) -> tensor<4x3x3xf32>
+  %z = train.matmul %r1, %q : (tensor<4x3x3xf32>, tensor<4x3x8xf32>) -> tensor<4x3x8xf32>
+  return %y, %z : tensor<4x3x8xf32>, tensor<4x3x8xf32>
+}
+
+// -----
+
 // CHECK-LABEL: func @f64(
 // CHECK-NOT: train.attention
 func.func @f64(%q: tensor<1x1x2x8xf64>) -> tensor<1x1x2x8xf64> {

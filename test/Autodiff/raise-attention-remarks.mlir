@@ -100,6 +100,47 @@ func.func @trained(%q: tensor<1x1x2x8xbf16>) -> tensor<1x1x2x8xbf16> {
 
 // -----
 
+// ANY-LABEL: func @dropped(
+// ANY: train.attention {{.*}} dropout
+func.func @dropped(%q: tensor<1x1x2x8xbf16>, %key: tensor<i64>) -> tensor<1x1x2x8xbf16> {
+  %s = train.matmul %q, %q {transpose_b} : (tensor<1x1x2x8xbf16>, tensor<1x1x2x8xbf16>) -> tensor<1x1x2x2xbf16>
+  // expected-remark @+1 {{attention stays products and a softmax: its probabilities are dropped out, and cuDNN draws other numbers}}
+  %p = train.softmax %s axis 3 : tensor<1x1x2x2xbf16>
+  %p1 = train.dropout %p, %key, %key ratio 1.0e-01 samples 1 along 0 : (tensor<1x1x2x2xbf16>, tensor<i64>, tensor<i64>) -> tensor<1x1x2x2xbf16>
+  %y = train.matmul %p1, %q : (tensor<1x1x2x2xbf16>, tensor<1x1x2x8xbf16>) -> tensor<1x1x2x8xbf16>
+  return %y : tensor<1x1x2x8xbf16>
+}
+
+// -----
+
+// ANY-LABEL: func @along(
+// ANY-NOT: train.attention
+func.func @along(%q: tensor<1x2x2x8xbf16>, %key: tensor<i64>) -> tensor<1x2x2x8xbf16> {
+  %s = train.matmul %q, %q {transpose_b} : (tensor<1x2x2x8xbf16>, tensor<1x2x2x8xbf16>) -> tensor<1x2x2x2xbf16>
+  // expected-remark @+1 {{attention stays products and a softmax: its dropout has samples along dimension 1 instead of the batch}}
+  %p = train.softmax %s axis 3 : tensor<1x2x2x2xbf16>
+  %p1 = train.dropout %p, %key, %key ratio 1.0e-01 samples 2 along 1 : (tensor<1x2x2x2xbf16>, tensor<i64>, tensor<i64>) -> tensor<1x2x2x2xbf16>
+  %y = train.matmul %p1, %q : (tensor<1x2x2x2xbf16>, tensor<1x2x2x8xbf16>) -> tensor<1x2x2x8xbf16>
+  return %y : tensor<1x2x2x8xbf16>
+}
+
+// -----
+
+// Numbers that are dropped out twice are used elsewhere than in the product.
+// ANY-LABEL: func @twice(
+// ANY-NOT: train.attention
+func.func @twice(%q: tensor<1x1x2x8xbf16>, %key: tensor<i64>) -> tensor<1x1x2x8xbf16> {
+  %s = train.matmul %q, %q {transpose_b} : (tensor<1x1x2x8xbf16>, tensor<1x1x2x8xbf16>) -> tensor<1x1x2x2xbf16>
+  // expected-remark @+1 {{attention stays products and a softmax: its probabilities are used elsewhere}}
+  %p = train.softmax %s axis 3 : tensor<1x1x2x2xbf16>
+  %p1 = train.dropout %p, %key, %key ratio 1.0e-01 : (tensor<1x1x2x2xbf16>, tensor<i64>, tensor<i64>) -> tensor<1x1x2x2xbf16>
+  %p2 = train.dropout %p1, %key, %key ratio 1.0e-01 : (tensor<1x1x2x2xbf16>, tensor<i64>, tensor<i64>) -> tensor<1x1x2x2xbf16>
+  %y = train.matmul %p2, %q : (tensor<1x1x2x2xbf16>, tensor<1x1x2x8xbf16>) -> tensor<1x1x2x8xbf16>
+  return %y : tensor<1x1x2x8xbf16>
+}
+
+// -----
+
 // A softmax alone is nothing to talk about.
 // ANY-LABEL: func @softmax(
 func.func @softmax(%x: tensor<4x8xbf16>) -> tensor<4x8xbf16> {

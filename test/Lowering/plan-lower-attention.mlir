@@ -1,7 +1,7 @@
 // Attention is a library call: operands are views of whatever they were cut
 // from, as far as their strides are multiples of 16 bytes; it has two results,
 // its gradient three.
-// RUN: zero-opt -plan-outline-kernels -plan-lower %s | FileCheck %s
+// RUN: zero-opt -split-input-file -plan-outline-kernels -plan-lower %s | FileCheck %s
 
 // CHECK-LABEL: plan.program @step
 // CHECK: %[[X:.*]] = plan.buffer %{{.*}} input : memref<1x4x48xbf16>
@@ -24,4 +24,19 @@ func.func @step(%x: tensor<1x4x48xbf16> {zero.input = "x"}, %dy: tensor<1x2x4x8x
   %y, %l = train.attention %q, %k, %v scale 5.0e-01 causal : (tensor<1x2x4x8xbf16>, tensor<1x2x4x8xbf16>, tensor<1x2x4x8xbf16>) -> (tensor<1x2x4x8xbf16>, tensor<1x2x4xf32>)
   %dq, %dk, %dv = train.attention_grad %dy, %q, %k, %v, %y, %l scale 5.0e-01 causal : (tensor<1x2x4x8xbf16>, tensor<1x2x4x8xbf16>, tensor<1x2x4x8xbf16>, tensor<1x2x4x8xbf16>, tensor<1x2x4x8xbf16>, tensor<1x2x4xf32>) -> (tensor<1x2x4x8xbf16>, tensor<1x2x4x8xbf16>, tensor<1x2x4x8xbf16>)
   return %dq, %dk, %dv : tensor<1x2x4x8xbf16>, tensor<1x2x4x8xbf16>, tensor<1x2x4x8xbf16>
+}
+
+// -----
+
+// The key of a dropout and the number of the first sample are operands too.
+// CHECK-LABEL: plan.program @step
+// CHECK: %[[KEY:.*]] = plan.buffer %{{.*}} input : memref<i64>
+// CHECK: %[[FIRST:.*]] = plan.buffer %{{.*}} input : memref<i64>
+// CHECK: plan.call @attention(%{{.*}}, %{{.*}}, %{{.*}}, %[[KEY]], %[[FIRST]], %{{.*}}, %{{.*}}) writes [5, 6] {ratio = 1.000000e-01 : f64, samples = 2 : i64, scale = 5.000000e-01 : f64}
+// CHECK: plan.call @attention_grad(%{{.*}}, %[[KEY]], %[[FIRST]], %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}) writes [8, 9, 10] {ratio = 1.000000e-01 : f64, samples = 2 : i64, scale = 5.000000e-01 : f64}
+func.func @step(%q: tensor<2x2x4x8xf32> {zero.input = "q"}, %key: tensor<i64> {zero.input = "key"}, %first: tensor<i64> {zero.input = "first"})
+    -> (tensor<2x2x4x8xf32> {zero.output = "dq"}, tensor<2x2x4x8xf32> {zero.output = "dk"}, tensor<2x2x4x8xf32> {zero.output = "dv"}) {
+  %y, %l = train.attention %q, %q, %q scale 5.0e-01 dropout %key, %first ratio 1.0e-01 samples 2 : (tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<i64>, tensor<i64>) -> (tensor<2x2x4x8xf32>, tensor<2x2x4xf32>)
+  %dq, %dk, %dv = train.attention_grad %q, %q, %q, %q, %y, %l scale 5.0e-01 dropout %key, %first ratio 1.0e-01 samples 2 : (tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4xf32>, tensor<i64>, tensor<i64>) -> (tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>)
+  return %dq, %dk, %dv : tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>
 }

@@ -38,9 +38,11 @@ void decomposeAttention(Operation *root,
                         std::optional<AttentionLibrary> library = std::nullopt);
 
 /// Why `library` has no attention between queries and keys of `headSize`
-/// elements of this type and values of `valueSize`; empty: it has.
+/// elements of this type and values of `valueSize`, with dropout of the
+/// probabilities or without; empty: it has.
 std::string whyUnsupportedAttention(AttentionLibrary library, Type element,
-                                    int64_t headSize, int64_t valueSize);
+                                    int64_t headSize, int64_t valueSize,
+                                    bool dropout);
 
 /// A mask of four dimensions in the form that cuDNN takes for queries of
 /// `element`: of that type, finite, the last two dimensions those of `scores`.

@@ -127,6 +127,9 @@ def TrainRaiseAttentionPass
     behind the softmax, are what the operation computes for a query that sees no
     key.
 
+    Dropout of the probabilities becomes part of it where its samples lie along
+    the batch, or along no dimension: it draws the same numbers.
+
     Only where the library has it: on GPUs in bf16 and f16, with heads of sizes
     that are multiples of 8 up to 128; with `host` in all types but f64; and
     with masks that depend on no trained parameter. Where a softmax between two

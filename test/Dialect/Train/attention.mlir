@@ -83,3 +83,64 @@ func.func @saved(%q: tensor<1x2x8x16xf32>, %l: tensor<1x2x4xf32>) {
   %dq, %dk, %dv = train.attention_grad %q, %q, %q, %q, %q, %l scale 1.0 : (tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x4xf32>) -> (tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>)
   return
 }
+
+// -----
+
+// CHECK-LABEL: func @dropout(
+func.func @dropout(%q: tensor<4x2x8x16xf32>, %m: tensor<8x8xf32>, %key: tensor<i64>, %first: tensor<i64>) {
+  // CHECK: train.attention %{{.*}}, %{{.*}}, %{{.*}} scale 1.000000e+00 causal dropout %{{.*}}, %{{.*}} ratio 1.000000e-01 : (tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>, tensor<i64>, tensor<i64>) -> (tensor<4x2x8x16xf32>, tensor<4x2x8xf32>)
+  %y0, %l0 = train.attention %q, %q, %q scale 1.0 causal dropout %key, %first ratio 1.0e-01 : (tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>, tensor<i64>, tensor<i64>) -> (tensor<4x2x8x16xf32>, tensor<4x2x8xf32>)
+  // CHECK: train.attention %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} scale 1.000000e+00 dropout %[[KEY:.*]], %[[FIRST:.*]] ratio 1.000000e-01 samples 2 :
+  %y1, %l1 = train.attention %q, %q, %q, %m scale 1.0 dropout %key, %first ratio 1.0e-01 samples 2 : (tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>, tensor<8x8xf32>, tensor<i64>, tensor<i64>) -> (tensor<4x2x8x16xf32>, tensor<4x2x8xf32>)
+  // CHECK: train.attention_grad {{.*}} scale 1.000000e+00 dropout %[[KEY]], %[[FIRST]] ratio 1.000000e-01 samples 2 :
+  %dq, %dk, %dv = train.attention_grad %y0, %q, %q, %q, %y1, %l1, %m scale 1.0 dropout %key, %first ratio 1.0e-01 samples 2 : (tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>, tensor<4x2x8xf32>, tensor<8x8xf32>, tensor<i64>, tensor<i64>) -> (tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>)
+  return
+}
+
+// -----
+
+func.func @ratio(%q: tensor<4x2x8x16xf32>, %key: tensor<i64>) {
+  // expected-error @+1 {{'train.attention' op ratio is 1.000000e+00, expected one in [0, 1)}}
+  %y, %l = train.attention %q, %q, %q scale 1.0 dropout %key, %key ratio 1.0 : (tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>, tensor<i64>, tensor<i64>) -> (tensor<4x2x8x16xf32>, tensor<4x2x8xf32>)
+  return
+}
+
+// -----
+
+func.func @samples(%q: tensor<4x2x8x16xf32>, %key: tensor<i64>) {
+  // expected-error @+1 {{'train.attention' op has 3 samples in a batch of 4}}
+  %y, %l = train.attention %q, %q, %q scale 1.0 dropout %key, %key ratio 0.5 samples 3 : (tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>, tensor<i64>, tensor<i64>) -> (tensor<4x2x8x16xf32>, tensor<4x2x8xf32>)
+  return
+}
+
+// -----
+
+func.func @no_samples(%q: tensor<4x2x8x16xf32>, %key: tensor<i64>) {
+  // expected-error @+1 {{'train.attention' op has 0 samples in a batch of 4}}
+  %y, %l = train.attention %q, %q, %q scale 1.0 dropout %key, %key ratio 0.5 samples 0 : (tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>, tensor<i64>, tensor<i64>) -> (tensor<4x2x8x16xf32>, tensor<4x2x8xf32>)
+  return
+}
+
+// -----
+
+func.func @only_samples(%q: tensor<4x2x8x16xf32>, %key: tensor<i64>) {
+  // expected-error @+1 {{'train.attention' op has 'samples' without dropout}}
+  %y, %l = train.attention %q, %q, %q scale 1.0 samples 2 : (tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>) -> (tensor<4x2x8x16xf32>, tensor<4x2x8xf32>)
+  return
+}
+
+// -----
+
+func.func @no_ratio(%q: tensor<4x2x8x16xf32>, %key: tensor<i64>) {
+  // expected-error @+1 {{'train.attention' op has some of 'dropout_key', 'first_sample' and 'ratio', not all}}
+  %y, %l = "train.attention"(%q, %q, %q, %key, %key) <{scale = 1.0 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 1, 1>}> : (tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>, tensor<i64>, tensor<i64>) -> (tensor<4x2x8x16xf32>, tensor<4x2x8xf32>)
+  return
+}
+
+// -----
+
+func.func @no_key(%q: tensor<4x2x8x16xf32>, %l: tensor<4x2x8xf32>) {
+  // expected-error @+1 {{'train.attention_grad' op has some of 'dropout_key', 'first_sample' and 'ratio', not all}}
+  %dq, %dk, %dv = "train.attention_grad"(%q, %q, %q, %q, %q, %l) <{scale = 1.0 : f64, ratio = 0.5 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0>}> : (tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>, tensor<4x2x8xf32>) -> (tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>, tensor<4x2x8x16xf32>)
+  return
+}

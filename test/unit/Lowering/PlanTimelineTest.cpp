@@ -246,6 +246,9 @@ TEST_F(PlanTimeline, CountsTheWorkOfAttention) {
     %dv = plan.buffer %dev activation : memref<2x2x3x16xbf16>
     plan.call @attention_grad(%y, %q, %k, %v, %y, %l, %dq, %dk, %dv) writes [6, 7, 8] {causal, scale = 1.0}
       : memref<2x4x6x16xbf16>, memref<2x4x6x8xbf16>, memref<2x2x3x8xbf16>, memref<2x2x3x16xbf16>, memref<2x4x6x16xbf16>, memref<2x4x6xf32>, memref<2x4x6x8xbf16>, memref<2x2x3x8xbf16>, memref<2x2x3x16xbf16>
+    %key = plan.buffer %dev input : memref<i64>
+    plan.call @attention(%q, %k, %v, %key, %key, %y, %l) writes [5, 6] {ratio = 0.1, scale = 1.0}
+      : memref<2x4x6x8xbf16>, memref<2x2x3x8xbf16>, memref<2x2x3x16xbf16>, memref<i64>, memref<i64>, memref<2x4x6x16xbf16>, memref<2x4x6xf32>
   })");
   auto commands = commandsOf(program);
   OpWork forward = getCommandWork(commands[0]);
@@ -259,6 +262,10 @@ TEST_F(PlanTimeline, CountsTheWorkOfAttention) {
   // Utilization counts the square, and scores once.
   EXPECT_EQ(countModelFlops(commands[0]), forward.flops);
   EXPECT_EQ(countModelFlops(commands[1]), 2 * forward.flops);
+  // What dropout draws is work, and none of the model's products.
+  EXPECT_EQ(getCommandWork(commands[2]).flops,
+            forward.flops + 100 * (2 * 4) * 6 * 3);
+  EXPECT_EQ(countModelFlops(commands[2]), forward.flops);
 }
 
 TEST_F(PlanTimeline, CountsTheWorkOfKernels) {
