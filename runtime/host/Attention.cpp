@@ -81,8 +81,6 @@ public:
 private:
   Array arrayOf(const Command &command, const std::vector<fb::DType> &types,
                 size_t index) const;
-  size_t scalarAt(const Command &command, const std::vector<fb::DType> &types,
-                  size_t index) const;
   void readDropout(const Command &command);
   void takeOperands(const Command &command,
                     const std::vector<fb::DType> &types);
@@ -170,9 +168,9 @@ static double readScale(const Command &command) {
   fail(ZRT_ERROR_FORMAT, "an ", command.callee, " has no attribute scale");
 }
 
-size_t AttentionCall::scalarAt(const Command &command,
-                               const std::vector<fb::DType> &types,
-                               size_t index) const {
+/// `index`, of an operand that must be one integer.
+static size_t scalarAt(const Command &command,
+                       const std::vector<fb::DType> &types, size_t index) {
   if (types[index] != fb::DType_I64 ||
       elementCount(command.operands[index].view.sizes) != 1)
     fail(ZRT_ERROR_FORMAT, "operand ", index, " of ", command.callee,
