@@ -118,8 +118,9 @@ static ALWAYS_INLINE float dot(const float *lhs, const float *rhs,
   return joinLanes(partial, add);
 }
 
-/// Blocks of four words that are drawn at a time.
-static constexpr int64_t blocksDrawn = 16;
+/// Blocks of four words that are drawn at a time: loops over fewer are unrolled
+/// before they could become vectors.
+static constexpr int64_t blocksDrawn = 32;
 static constexpr int64_t wordsDrawn = 4 * blocksDrawn;
 
 /// Words without their last eight bits of `blocksDrawn` blocks from `block`:

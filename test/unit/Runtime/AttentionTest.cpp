@@ -427,7 +427,7 @@ TEST(AttentionDropout, ReferenceDrawsPhilox) {
 
 /// Rows of all lengths modulo the words that are drawn at a time.
 TEST(AttentionDropout, Plain) {
-  for (int64_t keys : {1, 3, 4, 63, 64, 66, 131})
+  for (int64_t keys : {1, 3, 4, 66, 127, 128, 131})
     check(dropping({1, 2, 2, 5, keys}));
   check(dropping({1, 2, 2, 70, 170, 8, 8, 0.3f}, 0.9));
 }
