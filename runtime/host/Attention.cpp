@@ -103,6 +103,8 @@ private:
   void dropRows(const Draw &draw, float *probabilities, float *dropped,
                 int64_t batch, int64_t head, int64_t begin, int64_t rows,
                 int64_t seen) const;
+  void gradRow(const Draw &draw, const float *probabilities, float *grad,
+               int64_t seen, float mean) const;
   int64_t countSeen(int64_t end) const {
     return causal ? std::min(end, lengthK) : lengthK;
   }
@@ -493,6 +495,16 @@ void AttentionCall::forward(uint8_t *const *operands, float *scratch,
 // Gradient
 //===----------------------------------------------------------------------===//
 
+/// Replaces the gradient by the weights of one query, `grad`, by that by its
+/// scores.
+void AttentionCall::gradRow(const Draw &draw, const float *probabilities,
+                            float *grad, int64_t seen, float mean) const {
+  if (dropout)
+    droppedGradRow(draw, probabilities, grad, seen, mean, scale);
+  else
+    softmaxGradRow(probabilities, grad, seen, mean, scale);
+}
+
 /// Adds what one block of queries gives to the gradients by keys and values,
 /// and stores that by the queries.
 void AttentionCall::gradBlock(uint8_t *const *operands, float *scratch,
@@ -518,26 +530,17 @@ void AttentionCall::gradBlock(uint8_t *const *operands, float *scratch,
   for (int64_t row = 0; row < rows; ++row)
     softmaxRow(scores.data + row * seen, seen);
   // What met the values; the memory of the score gradients is still free.
-  Rows weights = scores;
-  Draw draw{};
-  if (dropout) {
-    weights = scoreGrads;
-    draw = drawOf(operands, batch);
+  Rows weights = dropout ? scoreGrads : scores;
+  Draw draw = dropout ? drawOf(operands, batch) : Draw();
+  if (dropout)
     dropRows(draw, scores.data, weights.data, batch, head, begin, rows, seen);
-  }
   multiply('T', 'N', seen, sizeV, rows, 1.0f, weights, grads, true,
            {scratch + room.valueGrad, sizeV});
   multiply('N', 'T', rows, seen, sizeV, 1.0f, grads, values, false, scoreGrads);
-  for (int64_t row = 0; row < rows; ++row) {
-    const float *probabilities = scores.data + row * seen;
-    float *own = scoreGrads.data + row * seen;
-    float mean = dotRow(grads.data + row * grads.stride,
-                        results.data + row * results.stride, sizeV);
-    if (dropout)
-      droppedGradRow(draw, probabilities, own, seen, mean, scale);
-    else
-      softmaxGradRow(probabilities, own, seen, mean, scale);
-  }
+  for (int64_t row = 0; row < rows; ++row)
+    gradRow(draw, scores.data + row * seen, scoreGrads.data + row * seen, seen,
+            dotRow(grads.data + row * grads.stride,
+                   results.data + row * results.stride, sizeV));
   multiply('T', 'N', seen, sizeQ, rows, 1.0f, scoreGrads, queries, true,
            {scratch + room.keyGrad, sizeQ});
   // The probabilities are needed no more.
