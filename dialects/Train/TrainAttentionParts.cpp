@@ -15,8 +15,12 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::train;
+
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 namespace {
 /// Operands of an attention or of its gradients, and what both compute.
@@ -38,6 +42,7 @@ struct Parts {
   Value scores() const;
   Value probabilities(Value logsumexp) const;
   Value dropOut(Value x) const;
+  Value unlessEmpty(Value sizes, Value then) const;
   Value scoreGrad(Value grad, Value result, Value probabilities) const;
 
   VjpBuilder b;
@@ -98,16 +103,26 @@ Value Parts::scores() const {
   double lowest =
       APFloat::getLargest(type.getFloatSemantics(), /*Negative=*/true)
           .convertToDouble();
-  Value hidden = b.scalar(scores, lowest);
+  // Behind a mask that hides all others it must not be the largest.
+  Value hidden = b.scalar(scores, mask ? -kInfinity : lowest);
   Value seen = causalMask(b.shapeOf(scores));
   return b.where(seen, scores, hidden);
+}
+
+/// `then`, but 0 for a query that sees no key, which `sizes` say: largest
+/// scores, or logarithms of sums. Only a mask can hide all keys.
+Value Parts::unlessEmpty(Value sizes, Value then) const {
+  if (!mask)
+    return then;
+  Value none = b.scalar(sizes, -kInfinity);
+  return b.where(b.make<EqualOp>(sizes, none), b.scalar(then, 0), then);
 }
 
 /// In the type of the operands, from the logarithms of their sums.
 Value Parts::probabilities(Value logsumexp) const {
   SmallVector<int64_t> column(b.shapeOf(logsumexp));
   column.push_back(1);
-  Value lse = b.reshape(logsumexp, column);
+  Value lse = b.reshape(unlessEmpty(logsumexp, logsumexp), column);
   Value wide = b.castLike(scores(), logsumexp);
   return b.castLike(b.make<ExpOp>(b.sub(wide, lse)), query);
 }
@@ -135,13 +150,17 @@ SmallVector<Value> mlir::train::decomposeAttention(OpBuilder &builder,
   Parts parts(builder, op);
   VjpBuilder &b = parts.b;
   Value scores = parts.scores();
-  Value softmax = parts.dropOut(b.make<SoftmaxOp>(scores, /*axis=*/3));
+  Value softmax = b.make<SoftmaxOp>(scores, /*axis=*/3);
+  Value largest;
+  if (op.getMask() || !op.getLogsumexp().use_empty())
+    largest = b.make<ReduceMaxOp>(scores, ArrayRef<int64_t>{3}, true);
+  softmax = parts.dropOut(parts.unlessEmpty(largest, softmax));
   Value values = parts.repeatHeads(op.getValue());
   Value result = b.make<MatmulOp>(softmax, values, false, false);
   Value logsumexp;
   if (!op.getLogsumexp().use_empty()) {
     Value wide = b.castLike(scores, op.getLogsumexp());
-    Value largest = b.make<ReduceMaxOp>(wide, ArrayRef<int64_t>{3}, true);
+    largest = b.castLike(parts.unlessEmpty(largest, largest), wide);
     Value sum = b.sum(b.make<ExpOp>(b.sub(wide, largest)), {3});
     Value log = b.make<LogOp>(sum);
     logsumexp = b.add(b.reshape(largest, b.shapeOf(sum)), log);

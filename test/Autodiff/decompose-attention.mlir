@@ -56,3 +56,17 @@ func.func @dropped_backward(%q: tensor<4x2x3x8xf32>, %dy: tensor<4x2x3x8xf32>, %
   %dq, %dk, %dv = train.attention_grad %dy, %q, %q, %q, %q, %l scale 5.0e-01 dropout %key, %key ratio 1.0e-01 : (tensor<4x2x3x8xf32>, tensor<4x2x3x8xf32>, tensor<4x2x3x8xf32>, tensor<4x2x3x8xf32>, tensor<4x2x3x8xf32>, tensor<4x2x3xf32>, tensor<i64>, tensor<i64>) -> (tensor<4x2x3x8xf32>, tensor<4x2x3x8xf32>, tensor<4x2x3x8xf32>)
   return %dq, %dk, %dv : tensor<4x2x3x8xf32>, tensor<4x2x3x8xf32>, tensor<4x2x3x8xf32>
 }
+
+// A mask may hide all keys of a query: its probabilities are 0.
+// CHECK-LABEL: func @masked(
+// CHECK-DAG: %[[INF:.*]] = arith.constant dense<0xFF800000> : tensor<f32>
+// CHECK: %[[S:.*]] = train.where %{{.*}}, %{{.*}}, %[[INF]]
+// CHECK: %[[P:.*]] = train.softmax %[[S]] axis 3
+// CHECK: %[[MAX:.*]] = train.reduce_max %[[S]] axes [3] {keepdims}
+// CHECK: %[[EMPTY:.*]] = train.equal %[[MAX]], %{{.*}}
+// CHECK: %[[ZERO:.*]] = train.where %[[EMPTY]], %{{.*}}, %[[P]]
+// CHECK: train.matmul %[[ZERO]], %{{.*}}
+func.func @masked(%q: tensor<1x2x3x8xf32>, %m: tensor<3x3xf32>) -> tensor<1x2x3x8xf32> {
+  %y, %l = train.attention %q, %q, %q mask %m scale 5.0e-01 causal : (tensor<1x2x3x8xf32>, tensor<1x2x3x8xf32>, tensor<1x2x3x8xf32>, tensor<3x3xf32>) -> (tensor<1x2x3x8xf32>, tensor<1x2x3xf32>)
+  return %y : tensor<1x2x3x8xf32>
+}
