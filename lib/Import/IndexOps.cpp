@@ -213,6 +213,7 @@ static LogicalResult importReverseSequence(NodeContext &c) {
   if (shape.size() < 2 || batch + time != 1 || batch * time != 0 ||
       lengths.shape() != shape.slice(batch, 1))
     return c.fail("needs the axes 0 and 1, and a length for each sequence");
+  boundInput(lengths.value, 0, shape[time]);
   IndexMath m{c};
   Dims perSequence = {1, 1}, strides = {shape[1], 1};
   perSequence[batch] = shape[batch];
@@ -343,6 +344,8 @@ static LogicalResult importTensorScatter(NodeContext &c) {
     Indices starts = m.input(2);
     if (!starts || starts.shape() != shape.take_front(1))
       return starts ? c.fail("needs a write index for each sample") : failure();
+    if (mode == "linear")
+      boundInput(starts.value, 0, shape[axis] - piece[axis]);
     Dims perSample(axis + 1, 1);
     perSample[0] = shape[0];
     places = m.add(places, m.reshape(starts, perSample));

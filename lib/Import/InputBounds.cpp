@@ -19,21 +19,27 @@
 
 using namespace mlir;
 
-/// The input whose elements `value` holds, or nothing.
+/// The input whose elements `value` holds, or nothing. Booleans made of it do
+/// not tell its elements.
 static BlockArgument findInput(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
+  while (true) {
+    Type element = cast<RankedTensorType>(value.getType()).getElementType();
+    if (!element.isInteger() || element.isInteger(1))
+      return {};
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return cast<BlockArgument>(value);
     if (!isa<train::ReshapeOp, train::TransposeOp, train::CastOp>(op))
       return {};
     value = op->getOperand(0);
   }
-  auto type = cast<RankedTensorType>(value.getType());
-  return type.getElementType().isInteger() ? cast<BlockArgument>(value)
-                                           : BlockArgument();
 }
 
 void zero::onnx_import::boundInput(Value value, int64_t lowest, int64_t highest,
                                    std::optional<int64_t> ignored) {
-  BlockArgument input = value ? findInput(value) : BlockArgument();
+  // Nothing names an element of a dimension of size 0.
+  BlockArgument input =
+      value && lowest <= highest ? findInput(value) : BlockArgument();
   auto function =
       input ? dyn_cast_or_null<func::FuncOp>(input.getOwner()->getParentOp())
             : func::FuncOp();

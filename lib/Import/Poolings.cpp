@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Import/Formula.h"
+#include "lib/Import/InputBounds.h"
 #include "lib/Import/Window.h"
 
 using namespace mlir;
@@ -89,6 +90,7 @@ static LogicalResult importMaxUnpool(NodeContext &c) {
   if (shape.empty() || !elements)
     return shape.empty() ? failure() : c.fail("its result is too large");
   int64_t count = *countElements(shapeOf(input));
+  boundInput(indices, 0, *elements - 1);
   Formula f{c};
   Value flat = c.emit<train::ScatterOp>(
       {f.filled(input, *elements, 0), c.reshape(indices, count),

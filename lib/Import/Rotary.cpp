@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Import/GraphImporter.h"
+#include "lib/Import/InputBounds.h"
 
 using namespace mlir;
 using namespace mlir::zero::onnx_import;
@@ -42,8 +43,12 @@ static Value concatLast(NodeContext &c, Value a, Value b) {
 /// dimension of 1 for the heads at `headDim`.
 static Value readAngles(NodeContext &c, unsigned i, int64_t headDim) {
   Value cache = c.value(i);
-  if (cache && c.has(3))
-    cache = c.emit<train::GatherOp>({cache, c.value(3)}, c.integer("axis", 0));
+  if (cache && c.has(3)) {
+    Value positions = c.value(3);
+    cache = c.emit<train::GatherOp>({cache, positions}, c.integer("axis", 0));
+    if (cache)
+      boundInput(positions, 0, shapeOf(c.value(i))[0] - 1);
+  }
   if (!cache)
     return {};
   SmallVector<int64_t> shape(shapeOf(cache));

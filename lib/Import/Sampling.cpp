@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Import/IndexMath.h"
+#include "lib/Import/InputBounds.h"
 
 using namespace mlir;
 using namespace mlir::zero::onnx_import;
@@ -436,6 +437,7 @@ static LogicalResult importRoiAlign(NodeContext &c) {
       shapeOf(regions) != ArrayRef<int64_t>({count, 4}) ||
       batch.shape() != ArrayRef<int64_t>(count))
     return c.fail("its regions do not fit its input");
+  boundInput(batch.value, 0, shape[0] - 1);
   Math m{c};
   auto column = [&](int64_t i) {
     return c.reshape(slicePiece(c, regions, 1, i, 1), count);

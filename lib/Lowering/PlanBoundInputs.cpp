@@ -33,10 +33,11 @@ struct Bounds {
   int64_t min = std::numeric_limits<int64_t>::min();
   int64_t max = std::numeric_limits<int64_t>::max();
   std::optional<int64_t> ignore;
-  bool known = false;
+  bool known = false, isIndex = false;
 
-  void limit(int64_t size) { limit(0, size - 1); }
   void limit(int64_t lowest, int64_t highest) {
+    if (highest < lowest)
+      return; // of a dimension of size 0, which no element names
     min = std::max(min, lowest);
     max = std::min(max, highest);
     known = true;
@@ -48,20 +49,33 @@ static int64_t axisSize(Value tensor, int64_t axis) {
   return cast<ShapedType>(tensor.getType()).getDimSize(axis);
 }
 
+/// Of elements that may have bounds: not of booleans.
+static bool isOfIntegers(Value tensor) {
+  Type element = cast<ShapedType>(tensor.getType()).getElementType();
+  return element.isInteger() && !element.isInteger(1);
+}
+
 /// Narrows `bounds` by the uses of `value`, through ops that only move
 /// integers around. What arithmetic does to them is not followed.
 static void followUses(Value value, Bounds &bounds) {
   for (OpOperand &use : value.getUses())
     TypeSwitch<Operation *>(use.getOwner())
         .Case([&](train::GatherOp op) {
-          if (use.get() == op.getIndices())
-            bounds.limit(axisSize(op.getData(), op.getAxis()));
-          else
+          int64_t size = axisSize(op.getData(), op.getAxis());
+          if (use.get() != op.getIndices()) {
             followUses(op.getResult(), bounds);
+          } else {
+            bounds.limit(-size, size - 1);
+            bounds.isIndex = true;
+          }
         })
         .Case([&](train::CrossEntropyOp op) {
-          bounds.limit(axisSize(op.getLogits(), op.getAxis()));
+          bounds.limit(0, axisSize(op.getLogits(), op.getAxis()) - 1);
           bounds.ignore = op.getIgnoreIndex();
+        })
+        .Case([&](train::CastOp op) {
+          if (isOfIntegers(op.getResult()))
+            followUses(op.getResult(), bounds);
         })
         .Case<train::ReshapeOp, train::SliceOp, train::ConcatOp,
               train::TransposeOp, train::BroadcastOp>(
@@ -76,9 +90,8 @@ struct PlanBoundInputsPass
     Builder builder(func.getContext());
     for (BlockArgument arg : func.getArguments()) {
       unsigned i = arg.getArgNumber();
-      auto type = dyn_cast<ShapedType>(arg.getType());
-      if (!func.getArgAttr(i, kInputAttr) || !type ||
-          !type.getElementType().isInteger())
+      if (!func.getArgAttr(i, kInputAttr) || !isa<ShapedType>(arg.getType()) ||
+          !isOfIntegers(arg))
         continue;
       Bounds bounds;
       // What the importer knows of an operator that it took apart.
@@ -90,9 +103,9 @@ struct PlanBoundInputsPass
       func.setArgAttr(i, kBounds,
                       builder.getDenseI64ArrayAttr({bounds.min, bounds.max}));
       // Tokens that are also labels must be valid indices everywhere.
-      if (bounds.ignore && llvm::none_of(arg.getUsers(), [](Operation *user) {
-            return isa<train::GatherOp>(user);
-          }))
+      if (bounds.isIndex)
+        func.removeArgAttr(i, "zero.ignore");
+      else if (bounds.ignore)
         func.setArgAttr(i, "zero.ignore",
                         builder.getI64IntegerAttr(*bounds.ignore));
     }

@@ -23,7 +23,8 @@ def PlanBoundInputs : Pass<"plan-bound-inputs", "::mlir::func::FuncOp"> {
   let description = [{
     An integer input that indexes a table or is a class label gets the range of
     its uses as `zero.bounds` (and the label that does not count as
-    `zero.ignore`), so that the runtime refuses bad data before it computes.
+    `zero.ignore`), so that the runtime refuses bad data before it computes. A
+    negative index counts from the end; a label is not negative.
     Must run before kernels are outlined.
 
     ```mlir
@@ -32,7 +33,7 @@ def PlanBoundInputs : Pass<"plan-bound-inputs", "::mlir::func::FuncOp"> {
       %e = train.gather %wte, %ids {axis = 0} : tensor<256x64xf32>, ...
     // after
     func.func @step(%ids: tensor<8x32xi64> {zero.input = "input_ids",
-                                            zero.bounds = array<i64: 0, 255>}, ...) {
+                                            zero.bounds = array<i64: -256, 255>}, ...) {
     ```
   }];
 }
