@@ -74,6 +74,8 @@ private:
 LogicalResult EinsumImporter::readLabels(StringRef text, int64_t rank,
                                          Dims &labels) {
   size_t dots = text.find("...");
+  if (dots != StringRef::npos && text.find("...", dots + 3) != StringRef::npos)
+    return c.fail("its equation has two ellipses for one tensor");
   int64_t letters = text.size() - (dots == StringRef::npos ? 0 : 3);
   int64_t hidden = rank < 0 ? ellipsisRank : rank - letters;
   if (hidden < 0 || (dots == StringRef::npos && rank >= 0 && hidden != 0))

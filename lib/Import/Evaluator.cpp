@@ -33,6 +33,11 @@ LogicalResult HostBudget::take(int64_t elements, NodeReader &node) {
 }
 
 bool Evaluation::fits(ArrayRef<int64_t> shape) {
+  for (int64_t dim : shape)
+    if (dim < 0) {
+      node.error() << "has the negative dimension " << dim;
+      return false;
+    }
   std::optional<int64_t> count = countElements(shape);
   if (count && *count <= budget.room())
     return true;
@@ -202,8 +207,13 @@ zero::onnx_import::splitSizes(NodeReader &node, int64_t size,
     sizes.push_back(size - chunk * (outputs - 1));
   }
   int64_t left = size;
-  for (int64_t piece : sizes)
-    left = piece < 0 || piece > left ? -1 : left - piece;
+  for (int64_t piece : sizes) {
+    if (piece < 0) {
+      node.error() << "has the negative size " << piece;
+      return failure();
+    }
+    left = piece > left ? -1 : left - piece;
+  }
   if (left == 0)
     return sizes;
   node.error() << "its sizes do not add up to " << size;
@@ -260,6 +270,9 @@ FailureOr<SmallVector<int64_t>> zero::onnx_import::permutation(NodeReader &node,
   for (int64_t i = 0; i < rank; ++i)
     perm.push_back(rank - 1 - i);
   SmallVector<int64_t> given = node.intsAttr("perm", perm);
+  for (int64_t axis : given)
+    if (axis < 0)
+      node.error() << "its permutation has the negative axis " << axis;
   if (int64_t(given.size()) == rank)
     perm = node.axes(given, rank);
   else

@@ -256,7 +256,11 @@ static LogicalResult evalRange(Evaluation &e) {
   double start = e.in(0).number(0), limit = e.in(1).number(0),
          delta = e.in(2).number(0);
   double count = std::ceil((limit - start) / delta);
-  if (!(delta != 0) || std::isnan(count) || count > double(maxHostElements))
+  if (delta == 0)
+    return e.fail("has a step of 0");
+  if (std::isnan(count))
+    return e.fail("its bounds and its step are not all finite");
+  if (count > double(maxHostElements))
     return e.fail("would make more than " + Twine(maxHostElements) +
                   " elements");
   int64_t size = std::max<int64_t>(0, toInteger(count));

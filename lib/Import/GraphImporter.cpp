@@ -99,7 +99,7 @@ LogicalResult GraphImporter::inputShape(const onnx::ValueInfoProto &input,
         return error() << "has the symbolic dimension '"
                        << printable(dim.dim_param())
                        << "': give its size with --dim "
-                       << printable(dim.dim_param()) << "=N";
+                       << printable(dim.dim_param()) << "=SIZE";
       size = given->second;
     } else if (!dim.has_dim_value()) {
       return error() << "has a dimension with neither size nor name; export "

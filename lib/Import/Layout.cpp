@@ -234,8 +234,11 @@ static std::pair<int64_t, bool> readBlock(NodeContext &c, Value value,
   if (!value || c.node.failed())
     return {0, false};
   constexpr int64_t limit = 1 << 15;
-  if (typeOf(value).getRank() != 4 || block < 1 || block > limit)
-    (void)c.fail("needs an input of rank 4 and a positive block size");
+  if (typeOf(value).getRank() != 4)
+    (void)c.fail("needs an input of rank 4");
+  else if (block < 1 || block > limit)
+    (void)c.fail("its block size is " + Twine(block) + ", expected 1 to " +
+                 Twine(limit));
   else if (mode != "DCR" && mode != "CRD")
     (void)c.fail("its mode is '" + mode + "', expected DCR or CRD");
   return {c.node.failed() ? 0 : block, mode == "CRD"};

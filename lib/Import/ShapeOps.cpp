@@ -62,8 +62,13 @@ static LogicalResult importExpand(NodeContext &c) {
   if (!value || !target)
     return failure();
   auto shape = broadcastShapes(shapeOf(value), *target);
-  if (!shape || !countElements(*shape))
+  if (!shape)
     return c.fail("its input cannot be expanded to the given shape");
+  for (int64_t dim : *shape)
+    if (dim < 0)
+      return c.fail("has the negative dimension " + Twine(dim));
+  if (!countElements(*shape))
+    return c.fail("makes more elements than can be counted");
   return c.result(c.broadcast(value, *shape));
 }
 

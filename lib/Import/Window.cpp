@@ -21,13 +21,18 @@ bool zero::onnx_import::checkEntries(NodeContext &c, StringRef name,
   // Large enough for any model; keeps the arithmetic on windows from
   // overflowing.
   constexpr int64_t largest = int64_t(1) << 31;
-  bool good = values.size() == count && llvm::all_of(values, [&](int64_t v) {
-                return v >= smallest && v <= largest;
-              });
-  if (!good)
-    c.node.error() << "'" << name << "' needs " << count
-                   << " entries of at least " << smallest;
-  return good;
+  if (values.size() != count) {
+    c.node.error() << "'" << name << "' has " << values.size()
+                   << " entries, expected " << count;
+    return false;
+  }
+  for (int64_t value : values)
+    if (value < smallest || value > largest) {
+      c.node.error() << "'" << name << "' has the entry " << value
+                     << ", expected " << smallest << " to " << largest;
+      return false;
+    }
+  return true;
 }
 
 /// Pads of auto_pad's SAME modes: the result has ceil(size / stride) entries.
