@@ -315,6 +315,18 @@ void Parameters::warnOfFoldedParameters() {
                       "keeps them";
 }
 
+/// Whether operand `operand` of an operator says how it works: nothing that was
+/// a parameter once.
+static bool isSetting(const Use &use) {
+  StringRef op = use.node->op_type();
+  if (op == "Resize" || op == "Upsample" || op == "QuantizeLinear" ||
+      op == "DequantizeLinear")
+    return use.operand >= 1;
+  if (op == "QLinearConv" || op == "QLinearMatMul")
+    return use.operand != 0 && use.operand != 3;
+  return op == "OneHot" && use.operand == 2;
+}
+
 /// Float initializers that look like folded parameters or baked tables.
 void Parameters::warnOfBakedConstants() {
   SmallVector<StringRef> baked, foldedConv;
@@ -327,7 +339,7 @@ void Parameters::warnOfBakedConstants() {
     // Shapes and scalars are ordinary constants.
     bool table = isFloat(data.type) ? data.size() > 1 : data.shape.size() > 2;
     if (param->role == Role::Constant && !named && table &&
-        !usesOf(data.name).empty())
+        !llvm::all_of(usesOf(data.name), isSetting))
       baked.push_back(data.name);
   }
   const char *call = torchSignature.present
