@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Import/Arity.h"
 #include "lib/Import/AttributeInputs.h"
 #include "lib/Import/Bindings.h"
 #include "lib/Import/Samples.h"
@@ -440,7 +441,8 @@ LogicalResult GraphImporter::importNode(const onnx::NodeProto &proto,
   NodeReader node(proto, loc, opsetOf(proto.domain()),
                   scope->call ? &scope->call->attributes : nullptr);
   FailureOr<SmallVector<Binding *>> inputs = inputsOf(node);
-  if (failed(inputs))
+  const onnx::FunctionProto *function = functionOf(proto);
+  if (failed(inputs) || (!function && failed(checkArity(node))))
     return failure();
   // Parameters that an exporter had turned into copies of others.
   if (scope->isMainGraph() && node.isOfDefaultDomain() &&
@@ -449,7 +451,7 @@ LogicalResult GraphImporter::importNode(const onnx::NodeProto &proto,
       scope->bindings[param->name] = Binding(param);
       return success();
     }
-  if (const onnx::FunctionProto *function = functionOf(proto))
+  if (function)
     return callFunction(node, *function, *inputs);
   std::list<Binding> made;
   addAttributeInputs(node, *inputs, made);
