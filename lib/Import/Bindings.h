@@ -20,6 +20,11 @@ namespace mlir::zero::onnx_import {
 /// The shape a binding has without making it a value.
 std::optional<SmallVector<int64_t>> shapeOfBinding(Binding &binding);
 
+/// Whether a tensor of `shape` is one that the graph declares; a dimension
+/// without a size there can have any.
+bool fitsDeclared(ArrayRef<int64_t> shape,
+                  const onnx::TypeProto_Tensor &declared);
+
 /// Whether compute can use `elements` of a constant only through the weights
 /// file.
 bool staysInFile(const Param &param, int64_t elements);

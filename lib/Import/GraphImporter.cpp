@@ -25,8 +25,6 @@ using namespace mlir::zero::onnx_import;
 // What compute uses of constants that do not stay in the weights file becomes
 // an arith.constant of at most this size.
 static constexpr int64_t maxConstantBytes = int64_t(64) << 20;
-// The most outputs a function gets where some of the model's are sequences.
-static constexpr size_t maxSequenceOutputs = size_t(1) << 16;
 
 GraphImporter::GraphImporter(const Model &model, Parameters &parameters,
                              const ImportOptions &options, ModuleOp module)
@@ -448,7 +446,7 @@ LogicalResult GraphImporter::importNode(const onnx::NodeProto &proto,
   if (scope->isMainGraph() && node.isOfDefaultDomain() &&
       proto.op_type() == "Identity" && proto.output_size() == 1)
     if (Param *param = parameters.find(proto.output(0))) {
-      scope->bindings[param->name] = Binding(param);
+      scope->bindings[proto.output(0)] = Binding(param);
       return success();
     }
   if (function)
@@ -485,44 +483,20 @@ void GraphImporter::remarkOnNorms() {
                            "statistics once with the example input";
 }
 
-/// Appends what the output `name` gives to `values`: a tensor or, for a
-/// sequence, each of its tensors, named NAME.0, NAME.1, ...
-LogicalResult
-GraphImporter::appendOutput(StringRef name, Binding &binding,
-                            SmallVectorImpl<Value> &values,
-                            SmallVectorImpl<DictionaryAttr> &attributes) {
-  if (!binding.sequence) {
-    values.push_back(valueOf(binding, fileLoc));
-    attributes.push_back(builder.getDictionaryAttr(
-        builder.getNamedAttr(kOutputAttr, builder.getStringAttr(name))));
-    return success(bool(values.back()));
-  }
-  // Few nodes make long sequences, and an output may be named again.
-  if (values.size() + binding.sequence->size() > maxSequenceOutputs)
-    return emitError(fileLoc) << "has sequences of more than "
-                              << maxSequenceOutputs << " tensors as outputs";
-  for (auto [i, element] : llvm::enumerate(*binding.sequence))
-    if (failed(appendOutput((name + "." + Twine(i)).str(), element, values,
-                            attributes)))
-      return failure();
-  return success();
-}
-
 LogicalResult GraphImporter::finish() {
-  SmallVector<Value> values;
-  SmallVector<DictionaryAttr> attributes;
+  Outputs outputs;
   for (const auto &output : model.graph().output())
-    if (failed(appendOutput(output.name(), mainScope.bindings[output.name()],
-                            values, attributes)))
+    if (failed(appendOutput(output.name(), output.type(),
+                            mainScope.bindings[output.name()], outputs)))
       return failure();
   remarkOnNorms();
-  func::ReturnOp::create(builder, fileLoc, values);
+  func::ReturnOp::create(builder, fileLoc, outputs.values);
   if (failed(rowLists.finish(function)))
     return failure();
   function.setFunctionType(
       FunctionType::get(context, function.getFunctionType().getInputs(),
-                        TypeRange(ValueRange(values))));
-  function.setAllResultAttrs(attributes);
+                        TypeRange(ValueRange(outputs.values))));
+  function.setAllResultAttrs(outputs.attributes);
   // Constants and reads that only folded nodes or other operations' rewritten
   // operands needed.
   Block &body = function.getBody().front();

@@ -73,9 +73,18 @@ private:
   LogicalResult runHandler(NodeReader &node, ArrayRef<Binding *> inputs);
   LogicalResult bindOutputs(NodeReader &node, MutableArrayRef<Binding> results);
   void remarkOnNorms();
-  LogicalResult appendOutput(StringRef name, Binding &binding,
-                             SmallVectorImpl<Value> &values,
-                             SmallVectorImpl<DictionaryAttr> &attributes);
+  // Results of the function (Outputs.cpp).
+  struct Outputs {
+    SmallVector<Value> values;
+    SmallVector<DictionaryAttr> attributes;
+    llvm::StringSet<> names;
+  };
+  LogicalResult appendOutput(StringRef name, const onnx::TypeProto &declared,
+                             Binding &binding, Outputs &outputs);
+  LogicalResult appendTensor(StringRef name, const onnx::TypeProto &declared,
+                             Binding &binding, Outputs &outputs);
+  LogicalResult checkDeclared(StringRef name, const onnx::TypeProto &declared,
+                              RankedTensorType type);
   LogicalResult finish();
 
   // Subgraphs and functions (Scope.cpp).

@@ -11,15 +11,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Import/GraphImporter.h"
+#include "lib/Import/Bindings.h"
 
 using namespace mlir;
 using namespace mlir::zero::onnx_import;
 
-/// Whether a tensor of `shape` fits what the model says of the input; a
-/// dimension without a size there can have any.
-static bool fitsInput(ArrayRef<int64_t> shape,
-                      const onnx::TypeProto_Tensor &declared) {
+bool zero::onnx_import::fitsDeclared(ArrayRef<int64_t> shape,
+                                     const onnx::TypeProto_Tensor &declared) {
   if (!declared.has_shape())
     return true;
   const auto &dims = declared.shape().dim();
@@ -31,9 +29,9 @@ static bool fitsInput(ArrayRef<int64_t> shape,
   return true;
 }
 
-FailureOr<Binding>
-GraphImporter::givenTensor(StringRef name, const onnx::TypeProto &inputType,
-                           const zero::InputValue &value) {
+FailureOr<Binding> GraphImporter::givenTensor(StringRef name,
+                                              const onnx::TypeProto &inputType,
+                                              const zero::InputValue &value) {
   auto error = [&] {
     return emitError(fileLoc) << "--value " << printable(name) << ": ";
   };
@@ -47,7 +45,7 @@ GraphImporter::givenTensor(StringRef name, const onnx::TypeProto &inputType,
   if (value.type != safetensorsName(*type))
     return error() << "the file has " << value.type << ", the input is "
                    << safetensorsName(*type);
-  if (!fitsInput(value.shape, declared))
+  if (!fitsDeclared(value.shape, declared))
     return error() << "the file's tensor has the shape ["
                    << ArrayRef<int64_t>(value.shape)
                    << "], which is not the input's";

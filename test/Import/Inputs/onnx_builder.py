@@ -9,7 +9,7 @@ import os
 import sys
 
 import numpy as np
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, StringStringEntryProto, TensorProto, helper, numpy_helper
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, StringStringEntryProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 OUT = sys.argv[1] if len(sys.argv) > 1 else "."
@@ -32,8 +32,9 @@ class Model:
         return name
 
     def output(self, *names):
+        """Outputs of a type that is not declared."""
         for name in names:
-            self.outputs.append(helper.make_tensor_value_info(name, FLOAT, None))
+            self.outputs.append(ValueInfoProto(name=name))
 
     def init(self, name, array):
         array = np.asarray(array)
