@@ -143,6 +143,21 @@ static LogicalResult recordShapes(const Model &model,
   return success();
 }
 
+/// Imports with what recordShapes has found out. What fails now, the graph as
+/// it is does not.
+static LogicalResult importAtNewBatch(GraphImporter &importer,
+                                      const Rebatch &rebatch,
+                                      MLIRContext *context) {
+  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+      diagnostic << " (the graph was exported with batch " << rebatch.oldBatch()
+                 << " and is imported with --batch " << rebatch.newBatch()
+                 << ")";
+    return failure(); // for the next handler
+  });
+  return success(succeeded(importer.run()) && succeeded(rebatch.finish()));
+}
+
 static void fillReport(const Parameters &parameters,
                        std::vector<ParamReport> &report) {
   for (const std::unique_ptr<Param> &param : parameters.all()) {
@@ -202,7 +217,8 @@ zero::importOnnx(StringRef path, MLIRContext &context,
   OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
   GraphImporter importer(**model, **parameters, options, *module);
   importer.setRebatch(rebatch ? &*rebatch : nullptr);
-  if (failed(importer.run()) || (rebatch && failed(rebatch->finish())))
+  if (failed(rebatch ? importAtNewBatch(importer, *rebatch, &context)
+                     : importer.run()))
     return failure();
   if (options.found && (*model)->training &&
       failed(finishTraining(*module, **model, *options.found)))

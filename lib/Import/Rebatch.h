@@ -34,6 +34,9 @@ public:
   /// From a batch of `from` samples to one of `to`.
   Rebatch(int64_t from, int64_t to) : from(from), to(to) {}
 
+  int64_t oldBatch() const { return from; }
+  int64_t newBatch() const { return to; }
+
   /// The second import begins.
   void startNew() { isNew = true; }
   /// Whether this is the second import, whose shapes are the new ones.
