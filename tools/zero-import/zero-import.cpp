@@ -18,6 +18,7 @@
 #include "../zero-run/Flags.h"
 #include "../zero-run/InputValues.h"
 
+#include "dialects/Zero/Zero.h"
 #include "zero/Autodiff/TrainStep.h"
 #include "zero/Import/Import.h"
 
@@ -45,7 +46,8 @@ static cl::opt<std::string> outputFile("o", cl::desc("Output file"),
 static cl::opt<std::string>
     weightsFile("weights",
                 cl::desc("Where to write the weights; by default beside the "
-                         "output, with the extension .safetensors"),
+                         "output, with the extension .safetensors, and "
+                         "nowhere where the output is standard output"),
                 cl::value_desc("M.safetensors"), cl::cat(category));
 static cl::list<std::string> dims("dim",
                                   cl::desc("Size of a symbolic dimension"),
@@ -206,18 +208,34 @@ static bool writeOnnx() {
 }
 
 /// Chooses the weights file and how the module names it: by its plain name
-/// where it lies beside the module.
+/// where it lies beside the module. Who writes to standard output did not ask
+/// for a file.
 static void placeWeights(zero::ImportOptions &options) {
+  bool isPiped = outputFile == "-";
   SmallString<128> weights(weightsFile);
   if (weights.empty()) {
-    weights = outputFile == "-" ? path::filename(inputFile) : outputFile;
+    weights = isPiped ? path::filename(inputFile) : outputFile;
     path::replace_extension(weights, "safetensors");
   }
-  options.weightsPath = std::string(weights);
   bool beside = path::parent_path(weights) ==
-                (outputFile == "-" ? "" : path::parent_path(outputFile));
+                (isPiped ? "" : path::parent_path(outputFile));
   options.weightsName =
-      beside ? path::filename(weights).str() : options.weightsPath;
+      (beside ? path::filename(weights) : weights.str()).str();
+  if (!isPiped || weightsFile.getNumOccurrences())
+    options.weightsPath = std::string(weights);
+}
+
+/// Says that the module names a file of weights that is not written.
+static void noteMissingWeights(ModuleOp module,
+                               const zero::ImportOptions &options) {
+  bool hasWeights = false;
+  auto look = [&](auto symbol) { hasWeights |= bool(symbol.getInitFile()); };
+  module.walk([&](zero::ParamOp param) { look(param); });
+  module.walk([&](zero::StateOp state) { look(state); });
+  if (options.weightsPath.empty() && hasWeights)
+    printNote("weights are not written: --weights FILE writes those that the "
+              "module names '" +
+              options.weightsName + "'");
 }
 
 /// Fails where an output is the model itself, which writing would destroy.
@@ -292,6 +310,8 @@ static bool run() {
     zero::printParamReport(llvm::outs(), report);
   if (!listOnly && !writeModule(**module))
     return false;
+  if (!listOnly)
+    noteMissingWeights(**module, options);
   weights.releaseFile();
   return true;
 }
