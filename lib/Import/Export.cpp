@@ -196,7 +196,7 @@ LogicalResult Exporter::choose(const Param &param) {
   bool isState = param.role != Role::Constant;
   if (!tensor) {
     if (param.role == Role::Trained && !missing++)
-      firstMissing = param.name;
+      firstMissing = param.value;
     return success();
   }
   // A constant that only shares its name with one is left alone.
@@ -204,11 +204,11 @@ LogicalResult Exporter::choose(const Param &param) {
   if (!isState && (!isFloat(old.type) || ArrayRef<int64_t>(old.shape) !=
                                              ArrayRef<int64_t>(tensor->shape)))
     return success();
-  if (param.name != old.name) {
-    merged.insert(param.name);
-    added.push_back(param.name);
+  if (param.value != old.name) {
+    merged.insert(param.value);
+    added.push_back(param.value);
   }
-  return addValue(param.name, old.type, old.shape, param.transposed, *tensor);
+  return addValue(param.value, old.type, old.shape, param.transposed, *tensor);
 }
 
 /// Weights of onnxruntime's training artifacts are inputs of their graphs.

@@ -37,11 +37,6 @@ GraphImporter::GraphImporter(const Model &model, Parameters &parameters,
 // Parameters and inputs
 //===----------------------------------------------------------------------===//
 
-/// Names that the module or a later pass gives to symbols of its own.
-static bool isReserved(StringRef name) {
-  return name == "forward" || name == "step" || name == "dp";
-}
-
 static void declareParam(OpBuilder &b, Location loc, Param &param,
                          StringRef file) {
   Type element = toType(param.data->type, b.getContext());
@@ -60,20 +55,16 @@ static bool isLargeConstant(const Param &param) {
   return staysInFile(param, param.data->size());
 }
 
-LogicalResult GraphImporter::declareParameters() {
+void GraphImporter::declareParameters() {
   StringRef file =
       options.weightsName.empty() ? options.weightsPath : options.weightsName;
   for (const std::unique_ptr<Param> &param : parameters.all()) {
-    mainScope.bindings[param->name] = Binding(param.get());
+    mainScope.bindings[param->value] = Binding(param.get());
     if (param->copyOf ||
         (param->role == Role::Constant && !isLargeConstant(*param)))
       continue;
-    if (isReserved(param->name))
-      return emitError(fileLoc) << "has a parameter named '" << param->name
-                                << "', a name that the module needs itself";
     declareParam(builder, fileLoc, *param, file);
   }
-  return success();
 }
 
 const onnx::TypeProto &
@@ -524,8 +515,9 @@ LogicalResult GraphImporter::run() {
   fileNodes = model.graph().node_size();
   for (const onnx::FunctionProto &each : model.proto.functions())
     fileNodes += each.node_size();
-  if (failed(findFunctions()) || failed(declareParameters()))
+  if (failed(findFunctions()))
     return failure();
+  declareParameters();
   SmallVector<Type> types;
   SmallVector<StringRef> names;
   if (failed(bindInputs(types, names)))

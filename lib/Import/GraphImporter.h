@@ -49,7 +49,7 @@ public:
 private:
   friend class NodeContext;
 
-  LogicalResult declareParameters();
+  void declareParameters();
   LogicalResult bindInputs(SmallVectorImpl<Type> &types,
                            SmallVectorImpl<StringRef> &names);
   LogicalResult bindValue(const onnx::ValueInfoProto &input,

@@ -166,7 +166,7 @@ static void fillReport(const Parameters &parameters,
                        : param->role == Role::Buffer ? "buffer"
                                                      : "constant";
     report.push_back(
-        {param->name,
+        {param->value,
          std::vector<int64_t>(data.shape.begin(), data.shape.end()),
          safetensorsName(data.type).lower(), role, param->why});
   }
@@ -221,7 +221,7 @@ zero::importOnnx(StringRef path, MLIRContext &context,
                      : importer.run()))
     return failure();
   if (options.found && (*model)->training &&
-      failed(finishTraining(*module, **model, *options.found)))
+      failed(finishTraining(*module, **model, **parameters, *options.found)))
     return failure();
   if (!options.weightsPath.empty() &&
       failed(writeWeights(**parameters, *module, options.weightsPath, loc)))

@@ -15,12 +15,19 @@
 #include "lib/Import/Parameters.h"
 #include "lib/Import/TrainingForms.h"
 
+// GCC needs these two before the generated op headers.
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpImplementation.h"
+
+#include "dialects/Zero/Zero.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/GlobPattern.h"
 
 #include <functional>
 
 using namespace mlir;
+using namespace mlir::zero;
 using namespace mlir::zero::onnx_import;
 
 bool zero::onnx_import::isDottedName(StringRef name) {
@@ -193,10 +200,10 @@ void Parameters::classify(Param &param) {
 /// A model that says how it is trained says what is trained.
 void Parameters::takeRoles(const TrainingForm &form) {
   for (auto &param : params) {
-    if (form.trained.contains(param->name) && param->role != Role::Buffer) {
+    if (form.trained.contains(param->value) && param->role != Role::Buffer) {
       param->role = Role::Trained;
       param->why = "the model's own training step updates it";
-    } else if (form.states.contains(param->name)) {
+    } else if (form.states.contains(param->value)) {
       param->role = Role::Buffer;
       param->why = "state of the model's own training step";
     } else if (param->role == Role::Trained) {
@@ -247,13 +254,13 @@ LogicalResult Parameters::applyOverrides() {
       unmatched.insert(pattern);
   for (auto &param : params) {
     const std::string *t =
-        matches(param->name, options.train, *train, unmatched);
+        matches(param->value, options.train, *train, unmatched);
     const std::string *f =
-        matches(param->name, options.freeze, *freeze, unmatched);
+        matches(param->value, options.freeze, *freeze, unmatched);
     if (t && !f && param->role != Role::Trained) {
       if (!isFloat(param->data->type) || param->role == Role::Buffer)
         return emitError(loc)
-               << "--train '" << *t << "': '" << printable(param->name)
+               << "--train '" << *t << "': '" << printable(param->value)
                << "' cannot be trained (" << param->why << ")";
       param->role = Role::Trained;
       param->why = "--train '" + *t + "'";
@@ -266,6 +273,31 @@ LogicalResult Parameters::applyOverrides() {
   for (StringRef pattern : unmatched.keys())
     emitWarning(loc) << "pattern '" << pattern << "' matches no initializer";
   return success();
+}
+
+/// Whether the module, a step that is made of it or a file of weights has
+/// something else of that name.
+static bool isTaken(StringRef name, const Model &model) {
+  StringRef fixed[] = {"forward",       "step",        "optimizer_step",
+                       "loss_scale",    kGridName,     kGrid2DName,
+                       kAccumulateName, "__metadata__"};
+  // What the optimizer keeps of another parameter.
+  auto [of, state] = name.rsplit('.');
+  StringRef states[] = {"exp_avg",  "exp_avg_sq", "sum",
+                        "momentum", "master",     "grad"};
+  return llvm::is_contained(fixed, name) || name.starts_with("loss_scale.") ||
+         (llvm::is_contained(states, state) && model.initializer(of) &&
+          !model.training);
+}
+
+/// The name in the IR of an initializer.
+static std::string symbolOf(const TensorData &data, const Model &model) {
+  std::string name = data.name;
+  if (isTaken(name, model))
+    do
+      name += "_";
+    while (model.initializer(name));
+  return name;
 }
 
 Param *Parameters::find(StringRef name) {
@@ -283,7 +315,8 @@ Parameters::decide(const Model &model, const ImportOptions &options,
   for (const TensorData &data : model.initializers) {
     auto param = std::make_unique<Param>();
     param->data = &data;
-    param->name = data.name;
+    param->value = data.name;
+    param->name = symbolOf(data, model);
     param->unit = unitOf(data.name);
     result->classify(*param);
     result->byName[data.name] = param.get();

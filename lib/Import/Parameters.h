@@ -36,7 +36,10 @@ enum class Role {
 /// The decision on one initializer.
 struct Param {
   const TensorData *data = nullptr;
-  /// Its name in the IR.
+  /// The value of the graph that it is.
+  std::string value;
+  /// Its name in the IR and in files of weights: the same but for names that
+  /// are taken there.
   std::string name;
   Role role = Role::Constant;
   std::string why;

@@ -44,7 +44,7 @@ void Parameters::restoreMerged() {
         source->data->shape.size() > 1 || find(node.output(0)))
       continue;
     auto param = std::make_unique<Param>(*source);
-    param->name = node.output(0);
+    param->name = param->value = node.output(0);
     param->unit = unitOf(param->name);
     param->why = "was merged with '" + source->name + "', equal at the start";
     emitRemark(loc) << "'" << printable(param->name)

@@ -25,6 +25,8 @@
 
 namespace mlir::zero::onnx_import {
 
+class Parameters;
+
 struct TrainingForm {
   enum Kind { Gradients, Step };
   Kind kind = Gradients;
@@ -54,9 +56,9 @@ LogicalResult takeArtifacts(Model &model, const ImportOptions &options,
                             MLIRContext *context);
 
 /// Marks the results of @forward or makes it @step, and says in `found` what
-/// the module is.
+/// the module is. `parameters` have the names of the module.
 LogicalResult finishTraining(ModuleOp module, const Model &model,
-                             FoundTraining &found);
+                             Parameters &parameters, FoundTraining &found);
 
 } // namespace mlir::zero::onnx_import
 

@@ -268,14 +268,27 @@ static void markGradients(func::FuncOp function, const TrainingForm &form) {
   function.setAllArgAttrs(arguments);
 }
 
+/// `form` with the names that the module has.
+static TrainingForm withSymbols(TrainingForm form, Parameters &parameters) {
+  for (std::string &target : form.targets)
+    if (Param *param = parameters.find(target))
+      target = param->name;
+  for (const std::unique_ptr<Param> &param : parameters.all())
+    if (form.states.erase(param->value))
+      form.states.insert(param->name);
+  return form;
+}
+
 LogicalResult zero::onnx_import::finishTraining(ModuleOp module,
                                                 const Model &model,
+                                                Parameters &parameters,
                                                 FoundTraining &found) {
   auto function = module.lookupSymbol<func::FuncOp>("forward");
-  if (model.training->kind == TrainingForm::Gradients) {
-    markGradients(function, *model.training);
+  TrainingForm form = withSymbols(*model.training, parameters);
+  if (form.kind == TrainingForm::Gradients) {
+    markGradients(function, form);
     return success();
   }
   found.step = true;
-  return StepMaker(module, function, *model.training).run();
+  return StepMaker(module, function, form).run();
 }
