@@ -372,8 +372,9 @@ LogicalResult GraphImporter::correctShapes(NodeReader &node,
     return success();
   for (auto [i, input] : llvm::enumerate(inputs))
     if (const HostTensor *tensor = input ? hostOf(*input) : nullptr)
-      if (std::optional<HostTensor> one = rebatch->sampleOf(node, i, *tensor))
-        input = &made.emplace_back(std::move(*one));
+      if (auto other =
+              rebatch->constantFor(node, i, *tensor, hostBudget.room()))
+        input = &made.emplace_back(std::move(*other));
   bool slices = node.op() == "Slice";
   unsigned at = slices ? 2 : 1; // the ends, or the shape
   if (inputs.size() <= at || !inputs[at] ||

@@ -132,6 +132,8 @@ static bool isAligned(StringRef op, int i) {
   return elementwise.contains(op) || (op == "Attention" && i == 3);
 }
 
+/// One sample of a constant that has the same for each sample of the input that
+/// it meets.
 std::optional<HostTensor> Rebatch::sampleOf(NodeReader &node, int i,
                                             const HostTensor &constant) const {
   if (from == 1 || constant.shape.empty() || constant.shape.front() != from ||
@@ -161,6 +163,55 @@ std::optional<HostTensor> Rebatch::sampleOf(NodeReader &node, int i,
   if (!takeFirst(sample.floats) || !takeFirst(sample.ints))
     return std::nullopt;
   return sample;
+}
+
+/// A table of indices that names the samples of input 0 in order, for the new
+/// ones: its entry b has b where it indexes the batch and is else as entry 0.
+std::optional<HostTensor>
+Rebatch::rowsOf(NodeReader &node, const HostTensor &table, int64_t room) const {
+  const Known *data = inputOf(node, 0);
+  std::optional<unsigned> dim = data ? batchDim(*data) : std::nullopt;
+  if (from == 1 || !dim || data->before[*dim] != from || isFloat(table.type) ||
+      table.shape.empty() || table.shape.front() != from)
+    return std::nullopt;
+  // An index has `depth` coordinates, of which number `at` is that of a sample.
+  int64_t batch = *dim, depth = 1, at = 0;
+  if (node.op() == "GatherND") {
+    depth = table.shape.back();
+    at = batch;
+    if (table.shape.size() < 2 || at >= depth ||
+        node.intAttr("batch_dims", 0) != 0)
+      return std::nullopt;
+  } else {
+    int64_t axis = node.intAttr("axis", 0);
+    if (axis != batch && axis + int64_t(data->before.size()) != batch)
+      return std::nullopt;
+  }
+  int64_t size = table.size() / from;
+  SmallVector<int64_t, 4> shape = table.shape;
+  shape.front() = to;
+  if (size > room / to)
+    return std::nullopt;
+  auto entry = [&](int64_t b, int64_t k) {
+    return k % depth == at ? b : table.ints[k];
+  };
+  for (int64_t b = 0; b < from; ++b)
+    for (int64_t k = 0; k < size; ++k)
+      if (table.ints[b * size + k] != entry(b, k))
+        return std::nullopt;
+  HostTensor rows(table.type, shape);
+  for (int64_t b = 0; b < to; ++b)
+    for (int64_t k = 0; k < size; ++k)
+      rows.ints[b * size + k] = entry(b, k);
+  return rows;
+}
+
+std::optional<HostTensor> Rebatch::constantFor(NodeReader &node, int i,
+                                               const HostTensor &constant,
+                                               int64_t room) const {
+  bool indexes = node.op() == "Gather" || node.op() == "GatherND";
+  return indexes && i == 1 ? rowsOf(node, constant, room)
+                           : sampleOf(node, i, constant);
 }
 
 FailureOr<std::optional<SmallVector<int64_t>>>

@@ -58,10 +58,11 @@ public:
   correct(NodeReader &node, const MaybeShape &data, ArrayRef<int64_t> literal,
           ArrayRef<int64_t> axes);
 
-  /// One sample of the constant that is input `i`, where it has the same for
-  /// each sample of the input that it meets; nothing where it stays.
-  std::optional<HostTensor> sampleOf(NodeReader &node, int i,
-                                     const HostTensor &constant) const;
+  /// What stands for the constant that is input `i` at the new batch; nothing
+  /// where it stays, or would have more than `room` elements.
+  std::optional<HostTensor> constantFor(NodeReader &node, int i,
+                                        const HostTensor &constant,
+                                        int64_t room) const;
 
   /// Records what `node` made, or compares it with what it made at the old
   /// batch. An error names the node where the difference is not the batch.
@@ -87,6 +88,10 @@ private:
                                              const Known *data,
                                              ArrayRef<int64_t> wanted,
                                              ArrayRef<int64_t> literal);
+  std::optional<HostTensor> sampleOf(NodeReader &node, int i,
+                                     const HostTensor &constant) const;
+  std::optional<HostTensor> rowsOf(NodeReader &node, const HostTensor &table,
+                                   int64_t room) const;
   std::set<unsigned> assumptions(NodeReader &node);
   LogicalResult compare(NodeReader &node, int i, Known &known);
 
