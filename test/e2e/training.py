@@ -128,6 +128,9 @@ def add_cases(cases, runner):
                         cases.add(f"traffic {where} stage {stage}", sends_as_the_formula, *args)
                         cases.add(f"state {where} stage {stage}", state_as_the_formula, *args)
                     cases.add(f"stages {where}", stages_agree, runner, name, form, optimizer, ranks, batch // ranks)
+        for ranks, stage in ((2, 3), (4, 1)):  # at another batch than it was exported at
+            cases.add(f"pytorch {name}/dynamo_noopt adamw ranks {ranks} stage {stage}", close_to_pytorch,
+                      runner, name, "dynamo_noopt", "adamw", ranks, stage)
     for name in ("mlp", "gpt2"):  # BatchNorm's statistics make the cnn depend on the ranks
         for ranks, batch in ((3, 2), (5, 2), (8, 1)):
             for stage in STAGES:

@@ -9,7 +9,8 @@
 
 bert has three inputs (tokens, a mask of padding, types of tokens), llama grouped heads and
 rotated positions. The form ts_loss of either has the loss as an output, and its labels as
-an input; dynamo is torch.export's graph after the exporter's optimizer, at a fixed batch.
+an input; dynamo is torch.export's graph after the exporter's optimizer, at a fixed batch,
+and dynamo_op23 the same in opset 23, which has Attention and RMSNormalization.
 Needs what make_models.py needs, but for transformers.
 """
 import math
@@ -149,7 +150,7 @@ MODELS = {
     "bert": (Bert, ("input_ids", "attention_mask", "token_type_ids"), padded, "cross-entropy"),
     "llama": (Llama, ("input_ids",), tokens, "causal-lm"),
 }
-FORMS = ("ts_train", "ts_loss", "dynamo")
+FORMS = {"bert": ("ts_train", "ts_loss", "dynamo"), "llama": ("ts_train", "ts_loss", "dynamo", "dynamo_op23")}
 
 
 def build(name):
@@ -172,8 +173,9 @@ def export(name, form, path):
     _, args, _, kind = MODELS[name]
     x, y = batches(name)[0]
     names = dict(input_names=list(args), output_names=["logits"])
-    if form == "dynamo":
-        torch.onnx.export(build(name).eval(), x, path, dynamo=True, verbose=False, external_data=False, **names)
+    if form.startswith("dynamo"):
+        opset = {"opset_version": 23} if form == "dynamo_op23" else {}
+        torch.onnx.export(build(name).eval(), x, path, dynamo=True, verbose=False, external_data=False, **opset, **names)
         base.drop_traces(path)
         return
     model = build(name)
@@ -203,7 +205,7 @@ def make(name):
     _, args, _, kind = MODELS[name]
     folder = base.HERE / name
     folder.mkdir(exist_ok=True)
-    for form in FORMS:
+    for form in FORMS[name]:
         export(name, form, str(folder / f"{form}.onnx"))
     data = batches(name)
     arrays = {arg: torch.cat([x[i] for x, _ in data]) for i, arg in enumerate(args)}
