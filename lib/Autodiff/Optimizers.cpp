@@ -42,6 +42,11 @@ public:
 
   /// Where the next state symbol goes.
   void setSymbolPoint(Operation *after) { symbolPoint = after; }
+  /// Takes a state that the module has declared.
+  void addDeclared(zero::StateOp state) {
+    declared[state.getSymName()] = state;
+  }
+  void dropDeclared();
 
 private:
   zero::StateOp addState(zero::ParamOp param, StringRef suffix);
@@ -67,6 +72,8 @@ private:
   Operation *symbolPoint = nullptr;
   /// Names of the states of the current parameter, in the order of results.
   SmallVector<std::string> states;
+  /// States that stood in the module and are not used so far, by name.
+  llvm::MapVector<StringRef, zero::StateOp> declared;
   /// Learning rates of groups, by their factors.
   SmallVector<std::pair<double, Value>> rates;
 };
@@ -88,10 +95,17 @@ zero::StateOp UpdateBuilder::addState(zero::ParamOp param, StringRef suffix) {
   return state;
 }
 
-/// Declares a state of `param` that the optimizer keeps, and reads it.
+/// Declares a state of `param` that the optimizer keeps, where the module does
+/// not do so with a start of its own, and reads it.
 Value UpdateBuilder::readState(zero::ParamOp param, StringRef suffix) {
-  zero::StateOp state = addState(param, suffix);
-  state.setZeros(true);
+  std::string name = (param.getSymName() + "." + suffix).str();
+  zero::StateOp state = declared.lookup(name);
+  if (state) {
+    declared.erase(name);
+  } else {
+    state = addState(param, suffix);
+    state.setZeros(true);
+  }
   states.push_back(state.getSymName().str());
   return zero::ReadOp::create(builder, param.getLoc(), getUpdateType(param),
                               state.getSymName());
@@ -216,6 +230,18 @@ void UpdateBuilder::build(TrainedParameter parameter,
     zero::AssignOp::create(builder, loc, state, update->getResult(i + 1));
 }
 
+/// Drops what another optimizer would have gone on with.
+void UpdateBuilder::dropDeclared() {
+  if (declared.empty())
+    return;
+  declared.front().second.emitWarning()
+      << "optimizer " << options.optimizer << " has no use for "
+      << declared.size() << " states that the module declares, first @"
+      << declared.front().first;
+  for (auto [name, state] : declared)
+    state.erase();
+}
+
 void mlir::train::buildUpdates(OpBuilder &builder,
                                ArrayRef<TrainedParameter> parameters,
                                ArrayRef<GroupValues> groups,
@@ -230,6 +256,10 @@ void mlir::train::buildUpdates(OpBuilder &builder,
   for (auto param : module.getOps<zero::ParamOp>())
     last = param;
   updates.setSymbolPoint(last);
+  for (auto state : module.getOps<zero::StateOp>())
+    if (state.getParam())
+      updates.addDeclared(state);
   for (auto [parameter, group] : llvm::zip_equal(parameters, groups))
     updates.build(parameter, group);
+  updates.dropDeclared();
 }

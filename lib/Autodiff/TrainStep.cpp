@@ -44,6 +44,7 @@ private:
   void addResult(StringRef name, StringRef across, Value value);
 
   LogicalResult buildHyperparameters();
+  bool countsSteps();
   void readStepNumber();
   void readLossScale();
   Value buildSeed();
@@ -107,8 +108,8 @@ FailureOr<Value> StepBuilder::addHyperparameter(StringRef name, Type element) {
   return Value(function.getArgument(index));
 }
 
-/// Declares a state of the step, a number that starts as `number`, and reads
-/// it.
+/// Declares a state of the step, a number that starts as `number` where the
+/// module does not say how, and reads it.
 Value StepBuilder::addState(StringRef name, Attribute number) {
   auto type =
       cast<RankedTensorType>(scalarType(cast<TypedAttr>(number).getType()));
@@ -116,8 +117,10 @@ Value StepBuilder::addState(StringRef name, Attribute number) {
   for (Operation &op : *module.getBody())
     if (isa<zero::ParamOp, zero::StateOp>(op))
       symbols.setInsertionPointAfter(&op);
-  auto state = zero::StateOp::create(symbols, loc, name, StringRef(), type);
-  state.setValueAttr(SplatElementsAttr::get(type, number));
+  if (!module.lookupSymbol<zero::StateOp>(name)) {
+    auto state = zero::StateOp::create(symbols, loc, name, StringRef(), type);
+    state.setValueAttr(SplatElementsAttr::get(type, number));
+  }
   return zero::ReadOp::create(builder, loc, type, name);
 }
 
@@ -138,7 +141,7 @@ LogicalResult StepBuilder::buildHyperparameters() {
       return failure();
     inputs.lr = *lr;
   }
-  if (!mayBeSkipped()) {
+  if (!countsSteps()) {
     FailureOr<Value> step = addHyperparameter("step", builder.getI64Type());
     if (failed(step))
       return failure();
@@ -147,9 +150,14 @@ LogicalResult StepBuilder::buildHyperparameters() {
   return success();
 }
 
-/// A step that is skipped does not count, so that the host cannot number them.
+/// The host numbers steps from 1: not where one that is skipped does not count,
+/// nor where the module says how many were done before.
+bool StepBuilder::countsSteps() {
+  return mayBeSkipped() || module.lookupSymbol<zero::StateOp>(kDoneSteps);
+}
+
 void StepBuilder::readStepNumber() {
-  doneSteps = addState("optimizer_step", builder.getI64IntegerAttr(0));
+  doneSteps = addState(kDoneSteps, builder.getI64IntegerAttr(0));
   auto one = SplatElementsAttr::get(cast<ShapedType>(doneSteps.getType()),
                                     builder.getI64IntegerAttr(1));
   inputs.step = AddOp::create(builder, loc, doneSteps,
@@ -355,7 +363,7 @@ Value StepBuilder::buildUsedScale() {
 
 /// The loss scale of the next step, and what this one says about it.
 void StepBuilder::buildScalingUpdate() {
-  assignState("optimizer_step",
+  assignState(kDoneSteps,
               NextStepOp::create(builder, loc, doneSteps, inputs.skip));
   if (lossScale)
     addResult("loss_scale", "same", buildUsedScale());
@@ -382,7 +390,8 @@ void StepBuilder::buildScalingUpdate() {
 }
 
 LogicalResult StepBuilder::buildOptimizer() {
-  if (mayBeSkipped())
+  bool counts = countsSteps();
+  if (counts)
     readStepNumber();
   if (options.schedule) {
     FailureOr<ScheduleAttr> schedule = getSchedule(loc, *options.schedule);
@@ -407,6 +416,8 @@ LogicalResult StepBuilder::buildOptimizer() {
   if (failed(groups))
     return failure();
   buildUpdates(builder, trained, *groups, inputs, options);
+  if (counts && !mayBeSkipped())
+    assignState(kDoneSteps, inputs.step);
   if (mayBeSkipped())
     buildScalingUpdate();
   return success();

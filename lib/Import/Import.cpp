@@ -172,7 +172,8 @@ static void fillReport(const Parameters &parameters,
   }
 }
 
-static LogicalResult writeWeights(const Parameters &parameters, ModuleOp module,
+static LogicalResult writeWeights(const Model &model,
+                                  const Parameters &parameters, ModuleOp module,
                                   StringRef path, Location loc) {
   SymbolTable symbols(module);
   std::vector<NamedTensor> tensors;
@@ -180,6 +181,11 @@ static LogicalResult writeWeights(const Parameters &parameters, ModuleOp module,
     if (symbols.lookup(param->name))
       tensors.push_back({param->name, param->data->type, param->data->shape,
                          param->data->bytes, param->data->file});
+  if (model.training)
+    for (const auto &[param, moment] : model.training->moments)
+      if (symbols.lookup(moment.name))
+        tensors.push_back({moment.name, moment.type, moment.shape, moment.bytes,
+                           moment.file});
   if (llvm::Error error = writeSafeTensors(path, std::move(tensors)))
     return emitError(loc) << "weights file '" << path
                           << "': " << llvm::toString(std::move(error));
@@ -224,7 +230,8 @@ zero::importOnnx(StringRef path, MLIRContext &context,
       failed(finishTraining(*module, **model, **parameters, *options.found)))
     return failure();
   if (!options.weightsPath.empty() &&
-      failed(writeWeights(**parameters, *module, options.weightsPath, loc)))
+      failed(writeWeights(**model, **parameters, *module, options.weightsPath,
+                          loc)))
     return failure();
   return module;
 }

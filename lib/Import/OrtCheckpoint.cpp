@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A reader of the few tables that hold parameters. Tables do not nest in each
-// other here, so that time and memory are linear in the number of tensors that
-// the file lists, each of which takes at least four bytes of it.
+// A reader of the few tables that hold parameters and states. No parameter and
+// no state may be listed twice and no bytes be those of two tensors, so that
+// time and memory are linear in the size of the file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,10 @@ enum : unsigned {
   kCheckpointOptimizers = 2,
   kModuleTrained = 0,
   kModuleFrozen = 1,
+  kGroupStep = 1,
   kGroupStates = 3,
+  kStateParam = 0,
+  kStateMoments = 1,
   kTensorName = 0,
   kTensorDims = 2,
   kTensorType = 3,
@@ -76,7 +79,11 @@ private:
   LogicalResult readTensors(uint64_t module, unsigned field,
                             std::vector<TensorData> &tensors);
   LogicalResult readTensor(uint64_t table, TensorData &tensor);
-  void lookForStates(uint64_t root);
+  LogicalResult forEach(uint64_t table, unsigned number, const Twine &what,
+                        function_ref<LogicalResult(uint64_t)> read);
+  LogicalResult readGroup(uint64_t group);
+  LogicalResult readState(uint64_t table, OrtState &state);
+  std::optional<std::string> readName(uint64_t table, unsigned field);
   LogicalResult malformed(const Twine &what) {
     return error() << "is not a training checkpoint of onnxruntime: " << what;
   }
@@ -84,7 +91,7 @@ private:
   OrtCheckpoint &checkpoint;
   Buffer buffer;
   ErrorFn error;
-  llvm::StringSet<> names;
+  llvm::StringSet<> names, stateNames;
   /// Bytes of the tensors so far: so much of the file, if none overlap.
   uint64_t taken = 0;
 };
@@ -125,23 +132,33 @@ static std::optional<ArrayRef<char>> vectorOf(const Buffer &buffer,
   return at ? buffer.vector(*at, width) : std::nullopt;
 }
 
+std::optional<std::string> CheckpointReader::readName(uint64_t table,
+                                                      unsigned field) {
+  auto name = vectorOf(buffer, table, field, 1);
+  if (!name || name->empty())
+    return std::nullopt;
+  taken += name->size();
+  std::string text(name->data(), name->size());
+  bool isText = llvm::json::isUTF8(text) && !StringRef(text).contains('\0');
+  return isText ? std::optional(std::move(text)) : std::nullopt;
+}
+
 LogicalResult CheckpointReader::readTensor(uint64_t table, TensorData &tensor) {
-  auto name = vectorOf(buffer, table, kTensorName, 1);
+  auto nameBytes = vectorOf(buffer, table, kTensorName, 1);
   auto dims = vectorOf(buffer, table, kTensorDims, 8);
   auto raw = vectorOf(buffer, table, kTensorRaw, 1);
-  if (!name || !dims || !raw)
+  if (!nameBytes || !dims || !raw)
     return malformed("a tensor lies beyond its end");
-  taken += name->size() + dims->size() + raw->size();
+  std::optional<std::string> name = readName(table, kTensorName);
+  taken += dims->size() + raw->size();
   if (taken > checkpoint.file->bytes().size())
     return malformed("its tensors overlap");
-  tensor.name = std::string(name->data(), name->size());
+  if (!name)
+    return malformed("a tensor has no name that is text");
+  tensor.name = std::move(*name);
   auto typeAt = buffer.field(table, kTensorType);
   std::optional<DType> type =
       dtypeFromOnnx(typeAt ? buffer.read<int32_t>(*typeAt).value_or(0) : 0);
-  bool named = !tensor.name.empty() && llvm::json::isUTF8(tensor.name) &&
-               !StringRef(tensor.name).contains('\0');
-  if (!named)
-    return malformed("a tensor has no name that is text");
   if (!type)
     return error() << "has the tensor '" << printable(tensor.name)
                    << "' of an element type that is not supported";
@@ -161,39 +178,68 @@ LogicalResult CheckpointReader::readTensor(uint64_t table, TensorData &tensor) {
                       "the checkpoint are not supported";
   tensor.bytes = *raw;
   tensor.file = checkpoint.file;
-  if (!names.insert(tensor.name).second)
-    return error() << "has two tensors named '" << printable(tensor.name)
-                   << "'";
   return success();
 }
 
-LogicalResult CheckpointReader::readTensors(uint64_t module, unsigned field,
-                                            std::vector<TensorData> &tensors) {
-  auto entries = vectorOf(buffer, module, field, 4);
+/// Calls `read` with the place of each table that vector field `number` lists.
+/// Errors call each a `what`.
+LogicalResult
+CheckpointReader::forEach(uint64_t table, unsigned number, const Twine &what,
+                          function_ref<LogicalResult(uint64_t)> read) {
+  auto entries = vectorOf(buffer, table, number, 4);
   if (!entries)
-    return malformed("its list of parameters lies beyond its end");
+    return malformed("its list of " + what + "s lies beyond its end");
   uint64_t first = entries->data() - checkpoint.file->bytes().data();
   for (uint64_t i = 0; i < entries->size(); i += 4) {
-    auto table = buffer.follow(first + i);
-    if (!table)
-      return malformed("a parameter lies beyond its end");
-    if (failed(readTensor(*table, tensors.emplace_back())))
+    auto entry = buffer.follow(first + i);
+    if (!entry)
+      return malformed("a " + what + " lies beyond its end");
+    if (failed(read(*entry)))
       return failure();
   }
   return success();
 }
 
-/// Whether a group of the optimizer has states of parameters.
-void CheckpointReader::lookForStates(uint64_t root) {
-  auto groups = vectorOf(buffer, root, kCheckpointOptimizers, 4);
-  if (!groups)
-    return;
-  uint64_t first = groups->data() - checkpoint.file->bytes().data();
-  for (uint64_t i = 0; i < groups->size(); i += 4)
-    if (auto group = buffer.follow(first + i)) {
-      auto states = vectorOf(buffer, *group, kGroupStates, 4);
-      checkpoint.hasOptimizerState |= states && !states->empty();
-    }
+LogicalResult CheckpointReader::readTensors(uint64_t module, unsigned field,
+                                            std::vector<TensorData> &tensors) {
+  return forEach(module, field, "parameter", [&](uint64_t table) {
+    TensorData &tensor = tensors.emplace_back();
+    if (failed(readTensor(table, tensor)))
+      return failure();
+    if (!names.insert(tensor.name).second)
+      return LogicalResult(error() << "has two tensors named '"
+                                   << printable(tensor.name) << "'");
+    return success();
+  });
+}
+
+LogicalResult CheckpointReader::readState(uint64_t table, OrtState &state) {
+  std::optional<std::string> param = readName(table, kStateParam);
+  if (taken > checkpoint.file->bytes().size())
+    return malformed("its names overlap");
+  if (!param)
+    return malformed("a state has no name that is text");
+  state.param = std::move(*param);
+  if (!stateNames.insert(state.param).second)
+    return error() << "has two states of '" << printable(state.param) << "'";
+  return forEach(table, kStateMoments, "moment", [&](uint64_t moment) {
+    return readTensor(moment, state.moments.emplace_back());
+  });
+}
+
+/// The states of a group of parameters, all of which have had as many steps.
+LogicalResult CheckpointReader::readGroup(uint64_t group) {
+  auto at = buffer.field(group, kGroupStep);
+  int64_t steps = at ? buffer.read<int64_t>(*at).value_or(-1) : 0;
+  if (steps < 0)
+    return malformed("a group of its optimizer has no number of steps");
+  if (!checkpoint.states.empty() && steps != checkpoint.steps)
+    return error() << "has groups of parameters after " << checkpoint.steps
+                   << " and after " << steps << " steps";
+  checkpoint.steps = steps;
+  return forEach(group, kGroupStates, "state", [&](uint64_t table) {
+    return readState(table, checkpoint.states.emplace_back());
+  });
 }
 
 LogicalResult CheckpointReader::read() {
@@ -205,10 +251,11 @@ LogicalResult CheckpointReader::read() {
   auto module = field ? buffer.follow(*field) : std::nullopt;
   if (!module)
     return malformed("it has no state of a model");
-  lookForStates(*root);
-  return success(
-      succeeded(readTensors(*module, kModuleTrained, checkpoint.trained)) &&
-      succeeded(readTensors(*module, kModuleFrozen, checkpoint.frozen)));
+  if (failed(readTensors(*module, kModuleTrained, checkpoint.trained)) ||
+      failed(readTensors(*module, kModuleFrozen, checkpoint.frozen)))
+    return failure();
+  return forEach(*root, kCheckpointOptimizers, "group",
+                 [&](uint64_t group) { return readGroup(group); });
 }
 
 FailureOr<OrtCheckpoint> zero::onnx_import::readOrtCheckpoint(StringRef path,

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // The file `checkpoint` of onnxruntime's training artifacts: a FlatBuffer with
-// the parameters (onnxruntime/core/flatbuffers/schema, ort_training_checkpoint
-// .fbs and ort.fbs). Nothing in it is trusted: every offset and length is
-// compared with the bytes that are there before it is followed.
+// the parameters and the state of the optimizer
+// (onnxruntime/core/flatbuffers/schema, ort_training_checkpoint .fbs and
+// ort.fbs). Nothing in it is trusted: every offset and length is compared with
+// the bytes that are there before it is followed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,12 +21,20 @@
 
 namespace mlir::zero::onnx_import {
 
+/// What the optimizer keeps for a parameter.
+struct OrtState {
+  std::string param;
+  /// "momentum0", "momentum1".
+  std::vector<TensorData> moments;
+};
+
 struct OrtCheckpoint {
   FileRef file;
   /// Their bytes lie in the file.
   std::vector<TensorData> trained, frozen;
-  /// It also has the state of an optimizer: training was under way.
-  bool hasOptimizerState = false;
+  /// Where training was under way: of the optimizer, after so many steps.
+  std::vector<OrtState> states;
+  int64_t steps = 0;
 };
 
 /// Reads the checkpoint at `path`. On failure `error` has been called once: it

@@ -51,6 +51,8 @@ private:
   LogicalResult takeWeight(const onnx::ValueInfoProto *input,
                            TensorData &tensor);
   LogicalResult takeOptimizer();
+  LogicalResult takeStates();
+  bool isAdams(const OrtState &state) const;
   std::string beside(const std::string &given, StringRef name) const;
 
   InFlightDiagnostic error() { return emitError(loc); }
@@ -68,6 +70,10 @@ private:
   std::vector<std::string> gradients;
   llvm::DenseSet<int> accumulators;
   llvm::StringSet<> droppedInputs, droppedOutputs;
+  /// Of the checkpoint: where it is, the optimizer's states and its steps.
+  std::string checkpointPath;
+  std::vector<OrtState> states;
+  int64_t steps = 0;
 };
 } // namespace
 
@@ -294,7 +300,8 @@ LogicalResult ArtifactReader::takeWeights() {
   };
   if (llvm::none_of(form.targets, lacksOne))
     return success();
-  std::string path = beside(options.checkpoint, "checkpoint");
+  checkpointPath = beside(options.checkpoint, "checkpoint");
+  StringRef path = checkpointPath;
   FailureOr<OrtCheckpoint> checkpoint = readOrtCheckpoint(path, [&] {
     return emitError(FileLineColLoc::get(context, path, 0, 0));
   });
@@ -313,10 +320,8 @@ LogicalResult ArtifactReader::takeWeights() {
                      << "', which is neither an initializer nor both an input "
                         "and in '"
                      << path << "'";
-  if (checkpoint->hasOptimizerState)
-    emitWarning(loc) << "'" << path
-                     << "' has the state of an optimizer, which is not taken: "
-                        "training begins anew";
+  states = std::move(checkpoint->states);
+  steps = checkpoint->steps;
   return success();
 }
 
@@ -368,6 +373,49 @@ LogicalResult ArtifactReader::takeOptimizer() {
             "onnxruntime";
 }
 
+/// Whether a state, sorted, has the two moments of the parameter's gradient.
+bool ArtifactReader::isAdams(const OrtState &state) const {
+  const TensorData &param = *model.initializer(state.param);
+  return state.moments.size() == 2 && state.moments[0].name == "momentum0" &&
+         state.moments[1].name == "momentum1" &&
+         llvm::all_of(state.moments, [&](const TensorData &moment) {
+           return moment.type == DType::F32 && moment.shape == param.shape;
+         });
+}
+
+/// What the checkpoint has of the optimizer goes on under train-step's names.
+LogicalResult ArtifactReader::takeStates() {
+  if (states.empty())
+    return success();
+  if (!options.found || !options.found->optimizer) {
+    emitWarning(loc) << "'" << checkpointPath
+                     << "' has the state of an optimizer, which is not taken: "
+                        "training begins anew";
+    return success();
+  }
+  form.doneSteps = steps;
+  // What onnxruntime saves for SGDOptimizerV2, that does not use.
+  if (options.found->optimizer->name == "sgd")
+    return success();
+  for (OrtState &state : states) {
+    if (!form.trained.contains(state.param))
+      continue;
+    llvm::sort(state.moments, [](const TensorData &a, const TensorData &b) {
+      return a.name < b.name;
+    });
+    if (!isAdams(state))
+      return error() << "'" << checkpointPath << "' has a state of '"
+                     << printable(state.param)
+                     << "' that is not momentum0 and momentum1, in f32 and of "
+                        "its shape";
+    for (auto [i, moment] : llvm::enumerate(state.moments)) {
+      moment.name = state.param + (i ? ".exp_avg_sq" : ".exp_avg");
+      form.moments.emplace_back(state.param, std::move(moment));
+    }
+  }
+  return success();
+}
+
 LogicalResult ArtifactReader::run() {
   if (failed(findGradients()))
     return failure();
@@ -384,6 +432,8 @@ LogicalResult ArtifactReader::run() {
     if (failed(takeOptimizer()))
       return failure();
   }
+  if (failed(takeStates()))
+    return failure();
   model.training = std::make_shared<TrainingForm>(std::move(form));
   return success();
 }

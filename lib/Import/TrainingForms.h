@@ -36,6 +36,10 @@ struct TrainingForm {
   llvm::StringSet<> trained;
   /// What else the step replaces: states of the optimizer, counters.
   llvm::StringSet<> states;
+  /// What onnxruntime's optimizer has kept, by parameter and named as the
+  /// states that go on with it, and after how many steps.
+  std::vector<std::pair<std::string, TensorData>> moments;
+  int64_t doneSteps = 0;
   /// Inputs of the second graph, whose scalars are numbers of the step.
   llvm::StringSet<> numbers;
 };

@@ -279,6 +279,32 @@ static TrainingForm withSymbols(TrainingForm form, Parameters &parameters) {
   return form;
 }
 
+/// Declares the states that train-step goes on with.
+static void declareStates(ModuleOp module, const TrainingForm &form) {
+  SymbolTable symbols(module);
+  OpBuilder b(module.getContext());
+  Operation *last = nullptr;
+  for (auto param : module.getOps<ParamOp>())
+    last = param;
+  auto declare = [&](StringRef name, StringRef param, Type type) {
+    b.setInsertionPointAfter(last);
+    auto state = StateOp::create(b, module.getLoc(), name, param, type);
+    last = state;
+    return state;
+  };
+  for (const auto &[name, moment] : form.moments)
+    if (auto param = symbols.lookup<ParamOp>(name); param && param.isTrained())
+      declare(moment.name, name,
+              RankedTensorType::get(moment.shape, b.getF32Type()))
+          .setInitFileAttr(param.getInitFileAttr());
+  if (!form.doneSteps || !last)
+    return;
+  auto type = RankedTensorType::get({}, b.getI64Type());
+  declare(train::kDoneSteps, StringRef(), type)
+      .setValueAttr(
+          DenseElementsAttr::get(type, b.getI64IntegerAttr(form.doneSteps)));
+}
+
 LogicalResult zero::onnx_import::finishTraining(ModuleOp module,
                                                 const Model &model,
                                                 Parameters &parameters,
@@ -287,6 +313,7 @@ LogicalResult zero::onnx_import::finishTraining(ModuleOp module,
   TrainingForm form = withSymbols(*model.training, parameters);
   if (form.kind == TrainingForm::Gradients) {
     markGradients(function, form);
+    declareStates(module, form);
     return success();
   }
   found.step = true;

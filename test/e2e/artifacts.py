@@ -38,21 +38,26 @@ class Buffer:
         self.data, self.patches = bytearray(8), []
 
     def table(self, fields):
-        """`fields` by number: an int32 or a function that writes the object referred to and gives its place."""
+        """`fields` by number: an int32, the bytes of another number, or a function that writes the object referred
+        to and gives its place."""
         self.align(4)
         vtable = len(self.data)
-        count = max(fields, default=-1) + 1
-        self.data += struct.pack("<HH", 4 + 2 * count, 4 + 4 * len(fields))
-        at = {number: 4 + 4 * i for i, number in enumerate(sorted(fields))}
+        count, size, at = max(fields, default=-1) + 1, 4, {}
+        for number, value in sorted(fields.items()):
+            at[number] = size
+            size += len(value) if isinstance(value, bytes) else 4
+        self.data += struct.pack("<HH", 4 + 2 * count, size)
         for number in range(count):
             self.data += struct.pack("<H", at.get(number, 0))
         self.align(4)
         table = len(self.data)
-        self.data += struct.pack("<i", table - vtable) + bytes(4 * len(fields))
+        self.data += struct.pack("<i", table - vtable) + bytes(size - 4)
         for number, value in fields.items():
             place = table + at[number]
             if isinstance(value, int):
-                self.data[place:place + 4] = struct.pack("<i", value)
+                value = struct.pack("<i", value)
+            if isinstance(value, bytes):
+                self.data[place:place + len(value)] = value
             else:
                 self.point(place, value())
         return table
@@ -88,7 +93,8 @@ class Buffer:
         return bytes(self.data)
 
 
-def checkpoint(trained, frozen=None):
+def checkpoint(trained, frozen=None, states=None, steps=0):
+    """`states`: the two moments of each parameter's gradient, after so many steps."""
     b = Buffer()
 
     def tensor(name, array):
@@ -99,7 +105,12 @@ def checkpoint(trained, frozen=None):
 
     tensors = lambda arrays: lambda: b.list([tensor(n, a) for n, a in arrays.items()])
     module = lambda: b.table({0: tensors(trained), 1: tensors(frozen or {})})
-    return b.finish(b.table({0: 1, 1: module}))
+    state = lambda name, moments: lambda: b.table({
+        0: lambda: b.string(name), 1: tensors({f"momentum{i}": m for i, m in enumerate(moments)})})
+    group = lambda: b.table({0: lambda: b.string("group0"), 1: struct.pack("<q", steps), 2: struct.pack("<f", 1e-3),
+                             3: lambda: b.list([state(n, m) for n, m in states.items()])})
+    groups = {2: lambda: b.list([group])} if states else {}
+    return b.finish(b.table({0: 1, 1: module} | groups))
 
 
 # --- graphs
@@ -166,10 +177,10 @@ def optimizer_model(op="AdamWOptimizer", **attributes):
     return model([node(op, inputs, ["done"], MICROSOFT, **attributes)], infos, [value("done", [1], TensorProto.BOOL)])
 
 
-def write(folder, params, optimizer):
+def write(folder, params, optimizer, **progress):
     """The artifacts in a folder; returns the training model."""
     folder.mkdir(parents=True)
-    (folder / "checkpoint").write_bytes(checkpoint(params))
+    (folder / "checkpoint").write_bytes(checkpoint(params, **progress))
     (folder / "eval_model.onnx").write_bytes(eval_model(params).SerializeToString())
     (folder / "optimizer_model.onnx").write_bytes(optimizer.SerializeToString())
     path = folder / "training_model.onnx"

@@ -101,11 +101,11 @@ def check_run(got, weights, want, params):
         require(error < 3e-5, f"{name} differs by {error:.2g}")
 
 
-def check_everywhere(tools, path, folder, update, *flags):
+def check_everywhere(tools, path, folder, update, *flags, start=None):
     """The run is the reference's at all stages, on 1 to 4 ranks."""
     import artifacts
 
-    want, params = artifacts.train(artifacts.weights(), samples(), BATCH, STEPS, update())
+    want, params = artifacts.train(start or artifacts.weights(), samples(), BATCH, STEPS, update())
     for ranks, stage in [(1, 0), (2, 0), (2, 1), (4, 2), (3, 3), (4, 3)]:
         losses, weights, saved = run(tools, path, folder, ranks, stage, *flags)
         check_run(losses, weights, want, params)
@@ -143,6 +143,26 @@ def artifacts_adamw(tools):
     optimizer = artifacts.optimizer_model(adam_mode=1, epsilon=1e-6, weight_decay=0.02, alpha=0.9, beta=0.999, correct_bias=1)
     path, folder = write_artifacts(tools, "adamw", optimizer)
     check_everywhere(tools, path, folder, lambda: Adam(decay=0.02))
+
+
+def artifacts_progress(tools):
+    """Training goes on where onnxruntime stopped: with its moments, and the bias correction of the next step."""
+    import artifacts
+
+    done, adam = 3, Adam()
+    _, params = artifacts.train(artifacts.weights(), samples(), BATCH, done, adam)
+    start = {n: p.astype(np.float32) for n, p in params.items()}
+    states = {n: [moment.astype(np.float32) for moment in adam.state[n]] for n in params}
+    folder = tools.scratch / "forms-progress"
+    path = artifacts.write(folder, start, artifacts.optimizer_model(adam_mode=1, epsilon=1e-6, weight_decay=0.0),
+                           states=states, steps=done)
+
+    def later():
+        after = Adam()
+        after.state = {n: tuple(moments) for n, moments in states.items()}
+        return lambda step, *rest: after(step + done, *rest)
+
+    check_everywhere(tools, path, folder, later, start=start)
 
 
 def artifacts_sgd(tools):
@@ -334,8 +354,9 @@ def as_array(m, name, batch):
 
 
 def add_cases(cases, tools):
-    for function in (artifacts_adamw, artifacts_sgd, artifacts_accumulate, artifacts_flags, artifacts_export, info_adam,
-                     info_adagrad, info_momentum, info_nesterov, info_plain, info_own_state):
+    for function in (artifacts_adamw, artifacts_progress, artifacts_sgd, artifacts_accumulate, artifacts_flags,
+                     artifacts_export, info_adam, info_adagrad, info_momentum, info_nesterov, info_plain,
+                     info_own_state):
         cases.add(f"forms {function.__name__}", function, tools)
     for name in sorted(p.name for p in MODELS.iterdir() if (p / "reference.json").exists()):
         for form in ("ts_train", "dynamo_noopt", "dynamo"):

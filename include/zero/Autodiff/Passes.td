@@ -217,6 +217,10 @@ def TrainStepPass : Pass<"train-step", "::mlir::ModuleOp"> {
       `momentum-schedule` in place of sgd's momentum or Adam's beta1.
     - `micro-batches`: the step accumulates gradients; see `train-accumulate`.
 
+    A state of the optimizer that the module declares (`@w.exp_avg of @w`) keeps
+    its start, and a declared `@optimizer_step` is the number of steps before
+    this one: training goes on. A warning says what this optimizer has no use for.
+
     Further results then: `grad_norm` in place of `grad_norm_sq` (before
     clipping, without the loss scale) and `grad_norm_clipped`, `lr`,
     `loss_scale` (that this step used), `overflow` and `loss_scale_exhausted`.

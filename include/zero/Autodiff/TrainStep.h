@@ -31,6 +31,10 @@ constexpr StringLiteral kLossAttr = "train.loss";
 constexpr StringLiteral kGradientAttr = "train.gradient";
 constexpr StringLiteral kSeedAttr = "train.loss_seed";
 
+/// The state of a step that has the number of steps before it. A module may
+/// declare it, and states of optimizers: the step begins with what they say.
+constexpr StringLiteral kDoneSteps = "optimizer_step";
+
 /// A learning-rate schedule: its kind and numbers as `#train.schedule` has
 /// them.
 struct LearningRateSchedule {
@@ -182,8 +186,8 @@ void buildUpdates(OpBuilder &builder, ArrayRef<TrainedParameter> parameters,
                   ArrayRef<GroupValues> groups, const UpdateInputs &inputs,
                   const TrainStepOptions &options);
 
-/// The function `@forward` of `module`, which is to become its `@step`; an error
-/// where it cannot.
+/// The function `@forward` of `module`, which is to become its `@step`; an
+/// error where it cannot.
 FailureOr<func::FuncOp> findForward(ModuleOp module);
 
 /// Turns `@forward` of `module` into `@step`; see the pass `train-step`.
