@@ -16,6 +16,7 @@
 include "dialects/Train/TrainOpsElementwise.td"
 include "dialects/Train/TrainOpsAttention.td"
 include "dialects/Train/TrainOpsContraction.td"
+include "dialects/Train/TrainOpsControl.td"
 include "dialects/Train/TrainOpsShape.td"
 include "dialects/Train/TrainOpsIndex.td"
 include "dialects/Train/TrainOpsNorm.td"

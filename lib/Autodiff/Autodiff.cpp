@@ -6,118 +6,37 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Which operations carry a gradient, and the walk that builds it.
+// Gradients of a loss, and the function around it.
 //
 //===----------------------------------------------------------------------===//
 
 #include "zero/Autodiff/Autodiff.h"
 
+#include "dialects/Train/ScanBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::train;
 
-static bool isFloat(Value value) {
-  return isa<FloatType>(getElementTypeOrSelf(value));
-}
-
-namespace {
-/// One run of reverse mode: the values that depend on variables, and the
-/// gradients so far.
-class Differentiator {
-public:
-  Differentiator(OpBuilder &builder, ArrayRef<Variable> variables);
-
-  LogicalResult run(Value loss, Value seed);
-  Value getGrad(unsigned variable) const { return variableGrads[variable]; }
-
-private:
-  bool isActive(Value value) const { return active.contains(value); }
-  LogicalResult differentiate(Operation *op);
-  void accumulate(Location loc, Value value, Value grad);
-
-  OpBuilder &builder;
-  /// Float values that depend on a variable.
-  DenseSet<Value> active;
-  DenseMap<Value, unsigned> variableOf;
-  DenseMap<Value, Value> grads;
-  SmallVector<Value> variableGrads;
-};
-} // namespace
-
-Differentiator::Differentiator(OpBuilder &builder, ArrayRef<Variable> variables)
-    : builder(builder), variableGrads(variables.size()) {
-  for (auto [i, variable] : llvm::enumerate(variables))
-    for (Value value : variable) {
-      variableOf[value] = i;
-      active.insert(value);
-    }
-  for (Operation &op : *builder.getInsertionBlock())
-    if (llvm::any_of(op.getOperands(), [&](Value v) { return isActive(v); }))
-      for (Value result : op.getResults())
-        if (isFloat(result))
-          active.insert(result);
-}
-
-/// Adds `grad` to the gradient by `value`, or by the variable that it holds.
-void Differentiator::accumulate(Location loc, Value value, Value grad) {
-  auto variable = variableOf.find(value);
-  Value &sum = variable == variableOf.end() ? grads[value]
-                                            : variableGrads[variable->second];
-  sum = sum ? AddOp::create(builder, loc, sum, grad) : grad;
-}
-
-LogicalResult Differentiator::differentiate(Operation *op) {
-  SmallVector<Value> resultGrads;
-  for (Value result : op->getResults())
-    resultGrads.push_back(grads.lookup(result));
-  if (llvm::none_of(resultGrads, [](Value grad) { return bool(grad); }))
-    return success();
-  auto differentiable = dyn_cast<Differentiable>(op);
-  if (!differentiable)
-    return op->emitOpError(
-        "has no derivative, but a trained parameter reaches the loss through "
-        "it; freeze the parameters before it or replace it");
-  SmallVector<Value> operandGrads;
-  if (failed(differentiable.buildVjp(builder, resultGrads, operandGrads)))
-    return failure();
-  for (auto [operand, grad] : llvm::zip_equal(op->getOperands(), operandGrads))
-    if (grad && isActive(operand))
-      accumulate(op->getLoc(), operand, grad);
-  return success();
-}
-
-LogicalResult Differentiator::run(Value loss, Value seed) {
-  if (!isActive(loss))
-    return success();
-  Operation *last = loss.getDefiningOp();
-  if (!seed)
-    seed =
-        createScalar(builder, loss.getLoc(), getElementTypeOrSelf(loss), 1.0);
-  accumulate(loss.getLoc(), loss, seed);
-  // The loss may itself be a variable; then nothing stands before it.
-  if (!last || variableOf.contains(loss))
-    return success();
-  for (Operation *op = last; op; op = op->getPrevNode())
-    if (llvm::any_of(op->getOperands(), [&](Value v) { return isActive(v); }))
-      if (failed(differentiate(op)))
-        return failure();
-  return success();
-}
-
 FailureOr<SmallVector<Value>>
 mlir::train::buildGradients(OpBuilder &builder, Value loss,
                             ArrayRef<Variable> variables, Value seed) {
-  Differentiator differentiator(builder, variables);
-  if (failed(differentiator.run(loss, seed)))
-    return failure();
+  ReverseMode reverse(builder, variables);
+  if (reverse.isActive(loss)) {
+    if (!seed)
+      seed =
+          createScalar(builder, loss.getLoc(), getElementTypeOrSelf(loss), 1.0);
+    reverse.accumulate(loss.getLoc(), loss, seed);
+    // The loss may itself be a variable; then nothing stands before it.
+    if (!reverse.isVariable(loss) && failed(reverse.run(loss.getDefiningOp())))
+      return failure();
+  }
   SmallVector<Value> grads;
   for (unsigned i = 0, e = variables.size(); i < e; ++i)
-    grads.push_back(differentiator.getGrad(i));
+    grads.push_back(reverse.getGrad(i));
   return grads;
 }
 
@@ -159,9 +78,12 @@ std::optional<unsigned> mlir::train::findOutput(func::FuncOp function,
 }
 
 void mlir::train::eraseDeadOps(Block &block) {
+  IRRewriter rewriter(block.getParentOp()->getContext());
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op))
       op.erase();
+    else if (auto scan = dyn_cast<ScanOp>(op))
+      eraseUnusedParts(rewriter, scan);
   DenseMap<Attribute, Value> constants;
   for (auto op :
        llvm::make_early_inc_range(block.getOps<arith::ConstantOp>())) {

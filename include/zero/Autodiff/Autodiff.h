@@ -14,15 +14,11 @@
 #ifndef ZERO_AUTODIFF_AUTODIFF_H
 #define ZERO_AUTODIFF_AUTODIFF_H
 
-#include "dialects/Train/Train.h"
+#include "dialects/Train/ReverseMode.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace mlir::train {
-
-/// Values that hold the same variable, such as all reads of one parameter. Its
-/// gradient is the sum of the gradients by all of them.
-using Variable = SmallVector<Value>;
 
 /// Builds the gradients of `loss`, a rank-0 float tensor, by `variables`, at
 /// the builder's insertion point, which all values of the block dominate.
