@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // If, Loop, Scan and SequenceMap. Which branch is taken and how often a loop
-// runs must be known at import: the branch, or the body once for each time, is
-// imported in place.
+// runs must be known at import. The branch is imported in place, and so is the
+// body of a loop: as that of a loop of the IR where nothing in it needs to be
+// known at import, else once for each time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -145,10 +146,69 @@ static LogicalResult runIteration(NodeContext &c, LoopRun &loop,
   return success();
 }
 
+/// Appends `results` as values; an error where one is no tensor.
+static LogicalResult takeValues(NodeContext &c,
+                                MutableArrayRef<Binding> results,
+                                SmallVectorImpl<Value> &values) {
+  for (Binding &result : results) {
+    values.push_back(c.bindingShape(result) ? c.valueOf(result) : Value());
+    if (!values.back())
+      return failure();
+  }
+  return success();
+}
+
+/// One iteration in a loop of the IR, in which the number of the iteration is a
+/// carried value, and the condition has to stay true.
+static LogicalResult loopStep(NodeContext &c, LoopRun &loop,
+                              train::ScanBuilder &builder,
+                              SmallVectorImpl<Value> &carried,
+                              SmallVectorImpl<Value> &stacked) {
+  HostTensor zero(DType::I64, {}), goesOn(DType::Bool, {});
+  goesOn.setInt(0, 1);
+  Value number = builder.addCarried(c.constant(zero));
+  Bindings inputs{Binding(number), Binding(std::move(goesOn))};
+  for (Binding &each : loop.carried) {
+    Value start = c.bindingShape(each) ? c.valueOf(each) : Value();
+    if (!start)
+      return failure();
+    inputs.push_back(builder.addCarried(start));
+  }
+  FailureOr<Bindings> results = c.importGraph(*loop.body, inputs);
+  if (failed(results))
+    return failure();
+  auto next = condition(c, results->front(), "whether it goes on");
+  carried.push_back(c.emit<train::AddOp>({number, c.scalar(number, 1)}));
+  if (!next || !*next || !carried.back())
+    return failure();
+  MutableArrayRef<Binding> rest = MutableArrayRef(*results).drop_front();
+  size_t count = loop.carried.size();
+  return failure(failed(takeValues(c, rest.take_front(count), carried)) ||
+                 failed(takeValues(c, rest.drop_front(count), stacked)));
+}
+
+/// The results of a loop of the IR; empty where it has to be unrolled.
+static Bindings tryLoop(NodeContext &c, LoopRun &loop) {
+  if (!loop.goesOn || !loop.trips)
+    return {};
+  auto step = [&](train::ScanBuilder &builder, SmallVectorImpl<Value> &carried,
+                  SmallVectorImpl<Value> &stacked) {
+    return loopStep(c, loop, builder, carried, stacked);
+  };
+  train::ScanOp scan =
+      c.tryLoop(*loop.trips, /*reverse=*/false, loop.body, step);
+  if (!scan)
+    return {};
+  // The first one is the number of the iteration.
+  return Bindings(llvm::drop_begin(scan.getResults()));
+}
+
 static LogicalResult importLoop(NodeContext &c) {
   LoopRun loop;
   if (failed(startLoop(c, loop)))
     return failure();
+  if (Bindings results = tryLoop(c, loop); !results.empty())
+    return setAll(c, results);
   for (int64_t i = 0; loop.goesOn && (!loop.trips || i < *loop.trips); ++i)
     if (failed(runIteration(c, loop, i)))
       return failure();
@@ -238,6 +298,63 @@ static LogicalResult measureScan(NodeContext &c, ScanSpec &spec,
   return success();
 }
 
+/// `value` with its first axis in the place of `axis`, or back.
+static Value moveAxis(NodeContext &c, Value value, int64_t axis, bool back) {
+  if (axis == 0 || !value)
+    return value;
+  SmallVector<int64_t> order =
+      llvm::to_vector(llvm::seq<int64_t>(0, typeOf(value).getRank()));
+  auto first = order.begin(), last = order.begin() + axis;
+  if (back)
+    std::rotate(first, last, last + 1);
+  else
+    std::rotate(first, first + 1, last + 1);
+  return c.transpose(value, order);
+}
+
+/// The results of a scan as a loop of the IR; empty where it has to be
+/// unrolled.
+static Bindings tryScan(NodeContext &c, ScanSpec &spec,
+                        MutableArrayRef<Binding> inputs) {
+  SmallVector<int64_t> directions(spec.inputBackward);
+  llvm::append_range(directions, spec.outputBackward);
+  if (!llvm::all_equal(directions) || !c.mayLoop(spec.steps, spec.body))
+    return {};
+  SmallVector<Value> starts;
+  if (failed(takeValues(c, inputs, starts)))
+    return {};
+  for (auto [value, axis] : llvm::zip_equal(
+           MutableArrayRef(starts).drop_front(spec.states), spec.inputAxes))
+    if (!(value = moveAxis(c, value, axis, /*back=*/true)))
+      return {};
+  auto step = [&](train::ScanBuilder &builder, SmallVectorImpl<Value> &carried,
+                  SmallVectorImpl<Value> &stacked) {
+    Bindings now;
+    for (auto [i, start] : llvm::enumerate(starts))
+      now.push_back(int64_t(i) < spec.states ? builder.addCarried(start)
+                                             : builder.addScanned(start));
+    FailureOr<Bindings> results = c.importGraph(*spec.body, now);
+    if (failed(results))
+      return failure();
+    MutableArrayRef<Binding> all(*results);
+    return failure(
+        failed(takeValues(c, all.take_front(spec.states), carried)) ||
+        failed(takeValues(c, all.drop_front(spec.states), stacked)));
+  };
+  train::ScanOp scan =
+      c.tryLoop(spec.steps, directions.front(), spec.body, step);
+  if (!scan)
+    return {};
+  Bindings results(scan.getFinals());
+  for (auto [value, axis] :
+       llvm::zip_equal(scan.getStacked(), spec.outputAxes)) {
+    axis = c.node.axis(axis, typeOf(value).getRank());
+    results.push_back(c.node.failed() ? Value()
+                                      : moveAxis(c, value, axis, false));
+  }
+  return results;
+}
+
 /// Runs a scan over `inputs`, its states and tensors; the last states and what
 /// it stacked.
 static FailureOr<Bindings> runScan(NodeContext &c, ScanSpec &spec,
@@ -245,14 +362,15 @@ static FailureOr<Bindings> runScan(NodeContext &c, ScanSpec &spec,
   MutableArrayRef<Binding> scanned = inputs.drop_front(spec.states);
   if (failed(measureScan(c, spec, scanned)))
     return failure();
+  if (Bindings results = tryScan(c, spec, inputs); !results.empty())
+    return c.node.failed() ? FailureOr<Bindings>() : FailureOr(results);
   Bindings states(inputs.take_front(spec.states));
   std::vector<Bindings> stacks(spec.outputAxes.size());
   for (int64_t step = 0; step < spec.steps; ++step) {
     Bindings now = states;
     for (auto [i, tensor] : llvm::enumerate(scanned)) {
       int64_t index = spec.inputBackward[i] ? spec.steps - 1 - step : step;
-      FailureOr<Binding> slice =
-          elementAt(c, tensor, spec.inputAxes[i], index);
+      FailureOr<Binding> slice = elementAt(c, tensor, spec.inputAxes[i], index);
       if (failed(slice))
         return failure();
       now.push_back(*slice);

@@ -176,6 +176,9 @@ Value GraphImporter::readCopy(Param &param, Location loc) {
   Value whole = readParam(*param.copyOf, loc);
   if (!param.transposed)
     return whole;
+  OpBuilder::InsertionGuard guard(builder);
+  if (loop)
+    builder.restoreInsertionPoint(loop->outside);
   auto transposed = train::createChecked<train::TransposeOp>(
       builder, loc, whole,
       builder.getNamedAttr("permutation",
@@ -192,6 +195,9 @@ Value GraphImporter::readParam(Param &param, Location loc) {
   } else {
     auto type = RankedTensorType::get(param.data->shape,
                                       toType(param.data->type, context));
+    OpBuilder::InsertionGuard guard(builder);
+    if (loop)
+      builder.restoreInsertionPoint(loop->outside);
     value = zero::ReadOp::create(builder, loc, type, param.name);
   }
   reads[&param] = value;
@@ -492,9 +498,12 @@ LogicalResult GraphImporter::finish() {
   // Constants and reads that only folded nodes or other operations' rewritten
   // operands needed.
   Block &body = function.getBody().front();
+  IRRewriter rewriter(context);
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
     if (isOpTriviallyDead(&op))
       op.erase();
+    else if (auto scan = dyn_cast<train::ScanOp>(op))
+      train::eraseUnusedParts(rewriter, scan);
   // Large constants that were folded into others.
   llvm::StringSet<> read;
   for (auto op : body.getOps<zero::ReadOp>())

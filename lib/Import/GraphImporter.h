@@ -21,7 +21,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
 
-#include "dialects/Train/Train.h"
+#include "dialects/Train/ScanBuilder.h"
 #include "dialects/Zero/Zero.h"
 #include "lib/Import/Evaluator.h"
 #include "lib/Import/Parameters.h"
@@ -34,6 +34,18 @@
 #include <list>
 
 namespace mlir::zero::onnx_import {
+
+/// A loop of the IR while its body is imported.
+struct LoopImport {
+  /// Where reads of parameters go.
+  OpBuilder::InsertPoint outside;
+  /// Its body holds what must be imported for each step.
+  bool refused = false;
+};
+
+/// Loops of so few steps are unrolled, and those of more have at most so many.
+inline constexpr int64_t maxUnrolledSteps = 4;
+inline constexpr int64_t maxLoopSteps = int64_t(1) << 24;
 
 class GraphImporter {
 public:
@@ -143,6 +155,10 @@ private:
   int64_t trainedNorms = 0, tracedNorms = 0;
   int64_t randomSites = 0;
   Rebatch *rebatch = nullptr;
+  /// The outermost loop whose body is being imported once, if any.
+  LoopImport *loop = nullptr;
+  /// Bodies that could not be imported once.
+  DenseSet<const void *> unrolledBodies;
 };
 
 /// What the handler of an operator sees of one node.
@@ -189,13 +205,18 @@ public:
   /// Counts one that was exported in its training form.
   void noteTracedNorm() { ++importer.tracedNorms; }
   /// The number of the next node that draws random numbers.
-  int64_t newRandomSite() { return importer.randomSites++; }
+  int64_t newRandomSite() {
+    refuseLoop();
+    return importer.randomSites++;
+  }
   /// The most rows that a list may have whose rows the data select.
   std::optional<int64_t> rowCapacity() const {
     return importer.options.rowCapacity;
   }
   /// See RowLists.h.
   Value makeRowList(Value coordinates, Value mask) {
+    if (refuseLoop())
+      return {};
     return importer.rowLists.make(b, loc(), coordinates, mask);
   }
   /// What may still be made at import.
@@ -217,6 +238,19 @@ public:
                                               ArrayRef<Binding> inputs) {
     return importer.importSubgraph(node, graph, inputs);
   }
+  /// Whether it is worth trying to import a body once; `key` is what it is of.
+  bool mayLoop(int64_t steps, const void *key) const {
+    return steps > maxUnrolledSteps && steps <= maxLoopSteps &&
+           !importer.unrolledBodies.contains(key);
+  }
+  /// A loop whose body is imported once, by `step`, which adds what is carried
+  /// and scanned and gives what is yielded. Null, with nothing left behind,
+  /// where the body (known by `key`) has to be imported for each step.
+  using StepFn = function_ref<LogicalResult(
+      train::ScanBuilder &, SmallVectorImpl<Value> &carried,
+      SmallVectorImpl<Value> &stacked)>;
+  train::ScanOp tryLoop(int64_t steps, bool reverse, const void *key,
+                        StepFn step);
   /// Result `i` as set before; null if it was not.
   Value made(unsigned i) const {
     return i < results.size() ? results[i].value : Value();
@@ -272,6 +306,13 @@ public:
 
 private:
   bool check(Operation *op);
+  bool isLoop(train::ScanOp scan);
+  /// Inside of a loop that is imported once: it has to be unrolled.
+  bool refuseLoop() {
+    if (importer.loop)
+      importer.loop->refused = true;
+    return importer.loop;
+  }
 
   GraphImporter &importer;
   ArrayRef<Binding *> inputs;

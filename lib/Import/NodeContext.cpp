@@ -13,6 +13,8 @@
 #include "lib/Import/Bindings.h"
 
 #include "mlir/IR/Verifier.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace mlir::zero;
@@ -162,4 +164,75 @@ Value NodeContext::scalar(Value like, double value) {
   HostTensor tensor(*type, {});
   tensor.setNumber(0, value);
   return constant(tensor);
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+/// Whether `block` can be the body of a loop: no effects, nothing empty.
+static bool canRepeat(Block &block) {
+  auto isEmpty = [](Value value) {
+    return typeOf(value).getNumElements() == 0;
+  };
+  return llvm::none_of(block.getArguments(), isEmpty) &&
+         llvm::all_of(block, [&](Operation &op) {
+           return isPure(&op) && llvm::none_of(op.getResults(), isEmpty);
+         });
+}
+
+/// Whether what all steps stack can be counted.
+static bool canStack(ArrayRef<Value> values, int64_t steps) {
+  return llvm::all_of(values, [&](Value value) {
+    SmallVector<int64_t> shape{steps};
+    llvm::append_range(shape, shapeOf(value));
+    return countElements(shape).has_value();
+  });
+}
+
+/// Whether `scan` computes something that is not known at import, of tensors
+/// in which every row counts.
+bool NodeContext::isLoop(train::ScanOp scan) {
+  auto isConstant = [](Value value) {
+    Operation *op = value.getDefiningOp();
+    return op && op->hasTrait<OpTrait::ConstantLike>();
+  };
+  return !llvm::all_of(scan.getOperands(), isConstant) &&
+         llvm::none_of(scan.getOperands(), [&](Value value) {
+           return importer.rowLists.find(value);
+         });
+}
+
+train::ScanOp NodeContext::tryLoop(int64_t steps, bool reverse, const void *key,
+                                   StepFn step) {
+  if (!mayLoop(steps, key))
+    return {};
+  // What is wrong is said when the body is imported for each step.
+  ScopedDiagnosticHandler quiet(b.getContext(), [](Diagnostic &diagnostic) {
+    return success(diagnostic.getSeverity() == DiagnosticSeverity::Error);
+  });
+  llvm::SaveAndRestore<int64_t> trained(importer.trainedNorms),
+      traced(importer.tracedNorms), sites(importer.randomSites);
+  LoopImport loop{b.saveInsertionPoint()};
+  llvm::SaveAndRestore<LoopImport *> enter(importer.loop);
+  if (!importer.loop)
+    importer.loop = &loop;
+  bool refusedBefore = std::exchange(importer.loop->refused, false);
+  train::ScanOp scan;
+  {
+    SmallVector<Value> carried, stacked;
+    train::ScanBuilder builder(b, loc(), steps, reverse);
+    if (succeeded(step(builder, carried, stacked)) && !node.failed() &&
+        !importer.loop->refused && canRepeat(*builder.getBlock()) &&
+        canStack(stacked, steps))
+      scan = builder.finish(carried, stacked);
+  }
+  bool isRefused = std::exchange(importer.loop->refused, refusedBefore);
+  if (scan && !isRefused && succeeded(verify(scan)) && isLoop(scan))
+    return scan;
+  if (scan)
+    scan.erase();
+  node.startAgain();
+  importer.unrolledBodies.insert(key);
+  return {};
 }

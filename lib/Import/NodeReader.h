@@ -69,6 +69,8 @@ public:
   bool failed() const { return bad; }
   /// An error about this node was emitted elsewhere: there is no second one.
   void setFailed() { bad = true; }
+  /// The node is imported again, in another way.
+  void startAgain() { bad = false; }
 
 private:
   /// The attribute if it is there and of type `type`.

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // A recurrent layer becomes one product of all steps' inputs with the weights,
-// and then, step by step, what depends on the step before.
+// and then a loop of what depends on the step before; a few steps, one by one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,8 +16,7 @@
 using namespace mlir;
 using namespace mlir::zero::onnx_import;
 
-// The most steps that a layer is unrolled for.
-static constexpr int64_t maxSteps = int64_t(1) << 14;
+static constexpr int64_t maxSteps = maxLoopSteps;
 
 namespace {
 /// What is the same for both directions of a layer. Shapes: x is
@@ -113,8 +112,7 @@ static Value preActivation(NodeContext &c, Direction &d, Value input) {
 
 static void rnnCell(NodeContext &c, const Layer &layer, Direction &d,
                     Value input) {
-  d.state =
-      activate(c, layer, d.activations[0], preActivation(c, d, input));
+  d.state = activate(c, layer, d.activations[0], preActivation(c, d, input));
 }
 
 /// Gates of ONNX's LSTM are input, output, forget, cell.
@@ -129,13 +127,13 @@ static void lstmCell(NodeContext &c, const Layer &layer, Direction &d,
     return activate(c, layer, d.activations[i == 3 ? 1 : 0], x);
   };
   Value in = gate(0, 0, d.cell);
-  Value forget = c.node.intAttr("input_forget", 0) ? oneMinus(c, in)
-                                                   : gate(2, 2, d.cell);
+  Value forget =
+      c.node.intAttr("input_forget", 0) ? oneMinus(c, in) : gate(2, 2, d.cell);
   Value candidate = gate(3, -1, Value());
   d.cell = add(c, mul(c, forget, d.cell), mul(c, in, candidate));
   Value out = gate(1, 1, d.cell);
-  d.state = mul(c, out, d.cell ? applyActivation(c, d.activations[2], d.cell)
-                               : Value());
+  d.state = mul(
+      c, out, d.cell ? applyActivation(c, d.activations[2], d.cell) : Value());
 }
 
 /// Gates of ONNX's GRU are update, reset, hidden.
@@ -147,8 +145,7 @@ static void gruCell(NodeContext &c, const Layer &layer, Direction &d,
   Value gates =
       add(c, cut(c, input, 1, 0, 2 * h),
           timesTransposed(c, d.state, cut(c, d.weights, 0, 0, 2 * h)));
-  Value update =
-      activate(c, layer, d.activations[0], cut(c, gates, 1, 0, h));
+  Value update = activate(c, layer, d.activations[0], cut(c, gates, 1, 0, h));
   Value reset = activate(c, layer, d.activations[0], cut(c, gates, 1, h, h));
   Value own = cut(c, d.weights, 0, 2 * h, h);
   Value before = linearFirst ? d.state : mul(c, reset, d.state);
@@ -159,8 +156,8 @@ static void gruCell(NodeContext &c, const Layer &layer, Direction &d,
     product = mul(c, reset, product);
   Value hidden = activate(c, layer, d.activations[1],
                           add(c, cut(c, input, 1, 2 * h, h), product));
-  d.state = add(c, mul(c, oneMinus(c, update), hidden),
-                mul(c, update, d.state));
+  d.state =
+      add(c, mul(c, oneMinus(c, update), hidden), mul(c, update, d.state));
 }
 
 //===----------------------------------------------------------------------===//
@@ -178,8 +175,8 @@ static Value inputBias(NodeContext &c, const Layer &layer, Direction &d,
     return add(c, own, d.recurrentBias);
   // GRU's hidden gate may multiply its recurrent bias.
   int64_t h = layer.hidden;
-  Value gates = add(c, cut(c, own, 0, 0, 2 * h),
-                    cut(c, d.recurrentBias, 0, 0, 2 * h));
+  Value gates =
+      add(c, cut(c, own, 0, 0, 2 * h), cut(c, d.recurrentBias, 0, 0, 2 * h));
   Value hidden = cut(c, own, 0, 2 * h, h);
   return gates && hidden
              ? c.emit<train::ConcatOp>({gates, hidden}, c.integer("axis", 0))
@@ -239,36 +236,83 @@ static Direction startDirection(NodeContext &c, const Layer &layer,
   return d;
 }
 
-/// Whether step `t` counts, by sample: [batch, 1]; null if all do.
-static Value stepCounts(NodeContext &c, const Layer &layer, int64_t t) {
+/// Whether each step counts, by sample: [steps, batch, 1]; null if all do.
+static Value stepsCount(NodeContext &c, const Layer &layer) {
   if (!layer.lengths)
     return {};
-  Value number = c.scalar(layer.lengths, t);
-  Value counts = c.emit<train::LessOp>({number, layer.lengths});
-  return counts ? c.reshape(counts, {layer.batch, 1}) : Value();
+  HostTensor numbers(*dtypeFromType(typeOf(layer.lengths).getElementType()),
+                     {layer.steps, 1});
+  for (int64_t t = 0; t < layer.steps; ++t)
+    numbers.setInt(t, t);
+  Value counts = c.emit<train::LessOp>({c.constant(numbers), layer.lengths});
+  return c.reshape(counts, {layer.steps, layer.batch, 1});
 }
 
-/// Runs all steps; the states after each, in the order of the input.
-static SmallVector<Value> runDirection(NodeContext &c, const Layer &layer,
-                                       Direction &d, Cell cell) {
+/// One step: updates the states and returns what it gives. After its end a
+/// sample keeps its state (where `counts` is false), and what it gives is 0.
+static Value runStep(NodeContext &c, const Layer &layer, Direction &d,
+                     Cell cell, Value input, Value counts) {
+  Value state = d.state, cellState = d.cell;
+  cell(c, layer, d, input);
+  if (c.node.failed() || !d.state || !counts)
+    return d.state;
+  Value given = c.emit<train::WhereOp>({counts, d.state, c.scalar(d.state, 0)});
+  d.state = c.emit<train::WhereOp>({counts, d.state, state});
+  if (d.cell)
+    d.cell = c.emit<train::WhereOp>({counts, d.cell, cellState});
+  return given;
+}
+
+/// All steps as a loop; the states after each, or null where there are too few.
+static Value runLoop(NodeContext &c, const Layer &layer, Direction &d,
+                     Cell cell, Value inputs, Value counts) {
+  Direction inside = d;
+  train::ScanOp scan = c.tryLoop(
+      layer.steps, d.backward, &c.node.message(),
+      [&](train::ScanBuilder &loop, SmallVectorImpl<Value> &carried,
+          SmallVectorImpl<Value> &stacked) {
+        inside.state = loop.addCarried(d.state);
+        if (d.cell)
+          inside.cell = loop.addCarried(d.cell);
+        Value input = loop.addScanned(inputs);
+        Value counted = counts ? loop.addScanned(counts) : Value();
+        stacked.push_back(runStep(c, layer, inside, cell, input, counted));
+        carried.push_back(inside.state);
+        if (inside.cell)
+          carried.push_back(inside.cell);
+        return success(!c.node.failed() && stacked.back());
+      });
+  if (!scan)
+    return {};
+  d.state = scan.getFinals()[0];
+  if (d.cell)
+    d.cell = scan.getFinals()[1];
+  return scan.getStacked()[0];
+}
+
+/// Runs all steps; the states after each, [steps, batch, hidden].
+static Value runDirection(NodeContext &c, const Layer &layer, Direction &d,
+                          Cell cell) {
+  Value inputs = c.reshape(
+      d.projected, {layer.steps, layer.batch, layer.gates * layer.hidden});
+  Value counts = stepsCount(c, layer);
+  if (c.node.failed() || !inputs)
+    return {};
+  if (Value states = runLoop(c, layer, d, cell, inputs, counts))
+    return states;
   SmallVector<Value> states(layer.steps);
   for (int64_t i = 0; i < layer.steps; ++i) {
     int64_t t = d.backward ? layer.steps - 1 - i : i;
-    Value state = d.state, cellState = d.cell;
-    cell(c, layer, d, cut(c, d.projected, 0, t * layer.batch, layer.batch));
-    if (c.node.failed() || !d.state)
+    Value state = runStep(c, layer, d, cell,
+                          cut(c, d.projected, 0, t * layer.batch, layer.batch),
+                          entry(c, counts, t));
+    if (!state)
       return {};
-    states[t] = d.state;
-    // After its end a sample keeps its state, and what it gives is 0.
-    Value counts = stepCounts(c, layer, t);
-    if (!counts)
-      continue;
-    states[t] = c.emit<train::WhereOp>({counts, d.state, c.scalar(d.state, 0)});
-    d.state = c.emit<train::WhereOp>({counts, d.state, state});
-    if (d.cell)
-      d.cell = c.emit<train::WhereOp>({counts, d.cell, cellState});
+    states[t] = c.reshape(state, {1, layer.batch, layer.hidden});
   }
-  return states;
+  return states.size() == 1
+             ? states[0]
+             : c.emit<train::ConcatOp>(states, c.integer("axis", 0));
 }
 
 //===----------------------------------------------------------------------===//
@@ -312,30 +356,27 @@ static LogicalResult readSizes(NodeContext &c, Layer &layer) {
 /// The states of both directions as the node's outputs: all, and the last.
 static LogicalResult setStates(NodeContext &c, const Layer &layer,
                                ArrayRef<Direction> directions,
-                               ArrayRef<SmallVector<Value>> states) {
-  auto join = [&](ArrayRef<Value> values, ArrayRef<int64_t> shape,
+                               ArrayRef<Value> states) {
+  auto join = [&](ArrayRef<Value> values, int64_t axis, ArrayRef<int64_t> shape,
                   ArrayRef<int64_t> batchFirst) {
-    Value all = values.size() == 1 ? values[0]
-                                   : c.emit<train::ConcatOp>(
-                                         values, c.integer("axis", 0));
+    Value all = values.size() == 1
+                    ? values[0]
+                    : c.emit<train::ConcatOp>(values, c.integer("axis", axis));
     all = all ? c.reshape(all, shape) : all;
     return all && layer.batchFirst ? c.transpose(all, batchFirst) : all;
   };
   int64_t d = layer.directions, b = layer.batch, h = layer.hidden;
-  SmallVector<Value> hidden, cells, all;
+  SmallVector<Value> hidden, cells;
   for (const Direction &direction : directions) {
     hidden.push_back(direction.state);
     cells.push_back(direction.cell);
   }
-  for (int64_t t = 0; t < layer.steps; ++t)
-    for (const SmallVector<Value> &each : states)
-      all.push_back(each[t]);
   if (c.numResults() > 0 && c.isUsed(0))
-    c.set(0, Binding(join(all, {layer.steps, d, b, h}, {2, 0, 1, 3})));
+    c.set(0, Binding(join(states, 1, {layer.steps, d, b, h}, {2, 0, 1, 3})));
   if (c.numResults() > 1 && c.isUsed(1))
-    c.set(1, Binding(join(hidden, {d, b, h}, {1, 0, 2})));
+    c.set(1, Binding(join(hidden, 0, {d, b, h}, {1, 0, 2})));
   if (c.numResults() > 2 && c.isUsed(2) && directions[0].cell)
-    c.set(2, Binding(join(cells, {d, b, h}, {1, 0, 2})));
+    c.set(2, Binding(join(cells, 0, {d, b, h}, {1, 0, 2})));
   return failure(c.node.failed());
 }
 
@@ -351,13 +392,13 @@ static LogicalResult importLayer(NodeContext &c, int64_t gates,
     return failure();
   layer.activations = *activations;
   SmallVector<Direction> directions;
-  SmallVector<SmallVector<Value>> states;
+  SmallVector<Value> states;
   for (int64_t i = 0; i < layer.directions; ++i) {
     directions.push_back(startDirection(c, layer, i));
     if (c.node.failed())
       return failure();
     states.push_back(runDirection(c, layer, directions.back(), cell));
-    if (states.back().empty())
+    if (!states.back())
       return failure();
   }
   return setStates(c, layer, directions, states);

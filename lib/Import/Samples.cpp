@@ -45,6 +45,8 @@ private:
   bool findInputs();
   Place of(Value value) const { return places.lookup(value); }
   Place find(Operation *op) const;
+  void follow(Operation *op);
+  void follow(train::ScanOp op);
   Place elementwise(Operation *op) const;
   Place reshape(train::ReshapeOp op) const;
   Place transpose(train::TransposeOp op) const;
@@ -130,15 +132,15 @@ Place SampleFinder::transpose(train::TransposeOp op) const {
 
 Place SampleFinder::slice(train::SliceOp op) const {
   Place from = of(op.getInput());
-  bool cut = from.kind == Place::Along &&
-             shapeOf(op.getResult())[from.dim] !=
-                 shapeOf(op.getInput())[from.dim];
+  bool cut = from.kind == Place::Along && shapeOf(op.getResult())[from.dim] !=
+                                              shapeOf(op.getInput())[from.dim];
   return cut ? Place() : from;
 }
 
 Place SampleFinder::concat(train::ConcatOp op) const {
   Place found = elementwise(op);
-  bool joined = found.kind == Place::Along && found.dim == int64_t(op.getAxis());
+  bool joined =
+      found.kind == Place::Along && found.dim == int64_t(op.getAxis());
   return joined ? Place() : found;
 }
 
@@ -221,25 +223,23 @@ Place SampleFinder::find(Operation *op) const {
       .Case([&](train::ConcatOp op) { return concat(op); })
       .Case([&](train::PadOp op) {
         Place from = of(op.getInput());
-        bool cut = from.kind == Place::Along &&
-                   shapeOf(op.getResult())[from.dim] !=
-                       shapeOf(op.getInput())[from.dim];
+        bool cut =
+            from.kind == Place::Along && shapeOf(op.getResult())[from.dim] !=
+                                             shapeOf(op.getInput())[from.dim];
         return cut ? Place() : from;
       })
       .Case([&](train::GatherOp op) { return gather(op); })
       .Case([&](train::MatmulOp op) { return matmul(op); })
       .Case<train::ReduceSumOp, train::ReduceMeanOp, train::ReduceMaxOp,
-            train::ReduceMinOp, train::ReduceProdOp,
-            train::ReduceLogSumExpOp>([&](auto op) {
-        return reduce(op, op.getAxes(), op.getKeepdims());
-      })
-      .Case<train::SoftmaxOp, train::LogSoftmaxOp,
-            train::CumulativeSumOp>([&](auto op) {
-        Place from = of(op.getInput());
-        bool mixed = from.kind == Place::Along &&
-                     from.dim == int64_t(op.getAxis());
-        return mixed ? Place() : from;
-      })
+            train::ReduceMinOp, train::ReduceProdOp, train::ReduceLogSumExpOp>(
+          [&](auto op) { return reduce(op, op.getAxes(), op.getKeepdims()); })
+      .Case<train::SoftmaxOp, train::LogSoftmaxOp, train::CumulativeSumOp>(
+          [&](auto op) {
+            Place from = of(op.getInput());
+            bool mixed =
+                from.kind == Place::Along && from.dim == int64_t(op.getAxis());
+            return mixed ? Place() : from;
+          })
       .Case<train::LayerNormOp, train::RmsNormOp, train::NormalizeOp>(
           [&](auto op) { return outside(op, op.getAxis()); })
       .Case<train::GemmOp, train::ConvOp, train::MaxPoolOp, train::AvgPoolOp,
@@ -251,6 +251,49 @@ Place SampleFinder::find(Operation *op) const {
         return transposed ? Place() : first(op);
       })
       .Default(Place());
+}
+
+void SampleFinder::follow(Operation *op) {
+  if (auto scan = dyn_cast<train::ScanOp>(op))
+    return follow(scan);
+  Place where = find(op);
+  // Further results of another rank are statistics.
+  for (Value result : op->getResults())
+    places[result] =
+        typeOf(result).getRank() == typeOf(op->getResult(0)).getRank()
+            ? where
+            : Place();
+}
+
+/// A value that starts the same for all samples may be carried with them.
+void SampleFinder::follow(train::ScanOp op) {
+  for (auto [argument, operand] :
+       llvm::zip_equal(op.getBody()->getArguments(), op.getOperands()))
+    places[argument] = of(operand);
+  for (BlockArgument argument : op.getScannedArguments())
+    if (Place &own = places[argument]; own.kind == Place::Along)
+      own = own.dim == 0 ? Place() : Place::along(own.dim - 1);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (Operation &inner : op.getBody()->without_terminator())
+      follow(&inner);
+    for (auto [argument, value] :
+         llvm::zip_equal(op.getCarriedArguments(), op.getYieldedCarried())) {
+      Place &before = places[argument], after = of(value);
+      if (before == after || before.kind == Place::Unknown)
+        continue;
+      before = before.kind == Place::Nowhere ? after : Place();
+      changed = true;
+    }
+  }
+  for (auto [result, value] :
+       llvm::zip_equal(op.getFinals(), op.getYieldedCarried()))
+    places[result] = of(value);
+  for (auto [result, value] :
+       llvm::zip_equal(op.getStacked(), op.getYieldedStacked())) {
+    places[result] = of(value);
+    places[result].dim += 1;
+  }
 }
 
 /// Numbers drawn from nothing belong to the samples of what they first meet
@@ -297,13 +340,8 @@ LogicalResult SampleFinder::place(Op op, Place where) {
 LogicalResult SampleFinder::run() {
   bool equal = findInputs();
   for (Operation &op : function.getBody().front()) {
-    Place where = equal ? find(&op) : Place();
-    // Further results of another rank are statistics.
-    for (Value result : op.getResults())
-      places[result] =
-          typeOf(result).getRank() == typeOf(op.getResult(0)).getRank()
-              ? where
-              : Place();
+    if (equal)
+      follow(&op);
     LogicalResult placed =
         TypeSwitch<Operation *, LogicalResult>(&op)
             .Case([&](train::DropoutOp op) {
@@ -318,8 +356,8 @@ LogicalResult SampleFinder::run() {
               bool shared = llvm::none_of(op.getShape(), [&](int64_t size) {
                 return samples > 0 && size % samples == 0;
               });
-              return place(op, shared ? Place::nowhere()
-                                      : byUse(op.getResult()));
+              return place(op,
+                           shared ? Place::nowhere() : byUse(op.getResult()));
             })
             .Default(success());
     if (failed(placed))

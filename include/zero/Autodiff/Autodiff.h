@@ -17,6 +17,7 @@
 #include "dialects/Train/ReverseMode.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/PatternMatch.h"
 
 namespace mlir::train {
 
@@ -38,6 +39,9 @@ namespace mlir::train {
 FailureOr<SmallVector<Value>> buildGradients(OpBuilder &builder, Value loss,
                                              ArrayRef<Variable> variables,
                                              Value seed = {});
+
+/// Replaces `op` by the operations of its body, once for each step.
+void unrollScan(RewriterBase &rewriter, ScanOp op);
 
 /// A parameter that a function reads, with the reads.
 struct ReadParameter {

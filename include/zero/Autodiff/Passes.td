@@ -398,4 +398,32 @@ def TrainAccumulatePass : Pass<"train-accumulate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::train::TrainDialect"];
 }
 
+def TrainUnrollScansPass : Pass<"train-unroll-scans", "::mlir::func::FuncOp"> {
+  let summary = "replace loops by their steps";
+  let description = [{
+    Replaces each `train.scan` by the operations of its body, once for each
+    step: what a target needs that cannot run a loop as one kernel.
+
+    ```mlir
+    %last = train.scan init(%h0) over(%xs) steps 2
+        : (tensor<4xf32>, tensor<2x4xf32>) -> tensor<4xf32> {
+    ^bb0(%h: tensor<4xf32>, %x: tensor<4xf32>):
+      %s = train.add %h, %x : tensor<4xf32>
+      train.yield %s : tensor<4xf32>
+    }
+    // train-unroll-scans
+    %0 = train.slice %xs starts [0, 0] limits [1, 4] strides [1, 1] : ...
+    %x0 = train.reshape %0 : tensor<1x4xf32> to tensor<4xf32>
+    %h1 = train.add %h0, %x0 : tensor<4xf32>
+    %1 = train.slice %xs starts [1, 0] limits [2, 4] strides [1, 1] : ...
+    %x1 = train.reshape %1 : tensor<1x4xf32> to tensor<4xf32>
+    %last = train.add %h1, %x1 : tensor<4xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numUnrolled", "num-unrolled", "Loops that were unrolled">
+  ];
+  let dependentDialects = ["::mlir::train::TrainDialect"];
+}
+
 #endif // ZERO_AUTODIFF_PASSES_TD
