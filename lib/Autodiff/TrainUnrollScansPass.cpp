@@ -79,14 +79,29 @@ void mlir::train::unrollScan(RewriterBase &b, ScanOp op) {
   b.replaceOp(op, results);
 }
 
+/// Whether the body of `op` needs no library: a kernel computes products, but
+/// no attention.
+static bool isKernel(ScanOp op) {
+  return !op->walk([](Operation *inner) {
+              return isa<AttentionOp, AttentionGradOp>(inner)
+                         ? WalkResult::interrupt()
+                         : WalkResult::advance();
+            }).wasInterrupted();
+}
+
 namespace {
 struct TrainUnrollScansPass
     : train::impl::TrainUnrollScansPassBase<TrainUnrollScansPass> {
+  using TrainUnrollScansPassBase::TrainUnrollScansPassBase;
+
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
     SmallVector<ScanOp> scans;
     // Inner loops first: they are part of what is repeated.
-    getOperation().walk([&](ScanOp op) { scans.push_back(op); });
+    getOperation().walk([&](ScanOp op) {
+      if (!keepKernels || !isKernel(op))
+        scans.push_back(op);
+    });
     for (ScanOp op : scans)
       unrollScan(rewriter, op);
     numUnrolled += scans.size();

@@ -16,6 +16,7 @@
 #include "zero/Lowering/Kernels.h"
 #include "zero/Lowering/Passes.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -34,28 +35,69 @@ using namespace mlir::zero;
 // Allocations and copies
 //===----------------------------------------------------------------------===//
 
-/// Moves all allocations of `func` to its entry block, on the stack. A buffer
-/// of a loop body carries nothing from one iteration to the next, so that one
-/// buffer serves all of them.
+namespace {
+/// Where a kernel's temporaries lie: on the stack as long as they fit, then in
+/// the memory that its caller gives it, if any.
+class Temporaries {
+public:
+  Temporaries(func::FuncOp func, int64_t maxStackBytes)
+      : func(func), layout(DataLayout::closest(func)),
+        maxStackBytes(maxStackBytes) {
+    if (func->hasAttr(kScratchResultAttr))
+      scratch = func.getArguments().back();
+  }
+
+  /// Null, with an error, where there is no room.
+  Value place(OpBuilder &b, memref::AllocOp alloc);
+
+private:
+  func::FuncOp func;
+  DataLayout layout;
+  int64_t maxStackBytes, stackBytes = 0, scratchBytes = 0;
+  Value scratch;
+};
+} // namespace
+
+Value Temporaries::place(OpBuilder &b, memref::AllocOp alloc) {
+  constexpr int64_t alignment = 64;
+  MemRefType type = alloc.getType();
+  int64_t bytes = type.getNumElements() *
+                  layout.getTypeSize(type.getElementType()).getFixedValue();
+  if (stackBytes + bytes <= maxStackBytes) {
+    stackBytes += bytes;
+    return memref::AllocaOp::create(b, alloc.getLoc(), type,
+                                    b.getI64IntegerAttr(alignment));
+  }
+  int64_t offset = llvm::alignTo(scratchBytes, alignment);
+  scratchBytes = offset + bytes;
+  if (scratch &&
+      scratchBytes <= cast<MemRefType>(scratch.getType()).getNumElements()) {
+    Value begin = arith::ConstantIndexOp::create(b, alloc.getLoc(), offset);
+    return memref::ViewOp::create(b, alloc.getLoc(), type, scratch, begin,
+                                  ValueRange());
+  }
+  func.emitOpError("needs a temporary of type ")
+      << type << ", which does not fit into the " << maxStackBytes
+      << " bytes of a kernel's stack frame";
+  return {};
+}
+
+/// Moves all allocations of `func` to its entry block. A buffer of a loop body
+/// carries nothing from one iteration to the next, so that one buffer serves
+/// all of them.
 static LogicalResult placeAllocations(func::FuncOp func, int64_t maxBytes) {
-  DataLayout layout = DataLayout::closest(func);
   OpBuilder b = OpBuilder::atBlockBegin(&func.getBody().front());
-  int64_t bytes = 0;
+  Temporaries temporaries(func, maxBytes);
   SmallVector<memref::AllocOp> allocs;
   func.walk([&](memref::AllocOp alloc) { allocs.push_back(alloc); });
   for (memref::AllocOp alloc : allocs) {
-    MemRefType type = alloc.getType();
-    if (!type.hasStaticShape())
-      return func.emitOpError("needs a temporary of dynamic size ") << type;
-    bytes += type.getNumElements() *
-             layout.getTypeSize(type.getElementType()).getFixedValue();
-    if (bytes > maxBytes)
-      return func.emitOpError("needs a temporary of type ")
-             << type << ", which does not fit into the " << maxBytes
-             << " bytes of a kernel's stack frame";
-    auto local = memref::AllocaOp::create(b, alloc.getLoc(), type,
-                                          b.getI64IntegerAttr(64));
-    alloc.replaceAllUsesWith(local.getResult());
+    if (!alloc.getType().hasStaticShape())
+      return func.emitOpError("needs a temporary of dynamic size ")
+             << alloc.getType();
+    Value local = temporaries.place(b, alloc);
+    if (!local)
+      return failure();
+    alloc.replaceAllUsesWith(local);
   }
   // Only now: the builder stands before the first of them where a kernel
   // begins with one.

@@ -22,6 +22,7 @@
 #include "dialects/Plan/Plan.h"
 #include "dialects/Train/Train.h"
 #include "dialects/Zero/Zero.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -46,6 +47,8 @@ struct Interface {
   llvm::SetVector<Value> inputs;
   SmallVector<Value> outputs;
   SmallVector<int64_t> tied;
+  /// Bytes of one more output that holds temporaries, or 0.
+  int64_t scratchBytes = 0;
 };
 } // namespace
 
@@ -135,12 +138,28 @@ static void findTies(const KernelGroup &group, Interface &interface,
   }
 }
 
+/// What the steps of a loop may need for temporaries: twice what a step makes,
+/// since the order in which operations are fused is not known here.
+static int64_t getScratchBytes(Operation *root) {
+  int64_t bytes = 0;
+  root->walk([&](Operation *op) {
+    if (op != root)
+      for (Type type : op->getResultTypes())
+        bytes += 2 * getTensorBytes(type);
+  });
+  return bytes;
+}
+
 static Interface getInterface(const KernelGroup &group, SymbolTable &symbols) {
   Interface interface;
   for (Operation *op : group.ops)
     collectInputs(op, group, interface);
   collectOutputs(group, interface);
   findTies(group, interface, symbols);
+  if (isa<train::ScanOp>(group.root())) {
+    interface.scratchBytes = getScratchBytes(group.root());
+    interface.tied.push_back(-1);
+  }
   return interface;
 }
 
@@ -205,6 +224,11 @@ func::FuncOp Outliner::build(const KernelGroup &group,
     inputs.push_back(input.getType());
   for (Value output : interface.outputs)
     outputs.push_back(output.getType());
+  RankedTensorType scratch;
+  if (interface.scratchBytes) {
+    scratch = RankedTensorType::get({interface.scratchBytes}, b.getI8Type());
+    outputs.push_back(scratch);
+  }
   Location loc = group.root()->getLoc();
   auto kernel = func::FuncOp::create(
       b, loc, "kernel", FunctionType::get(b.getContext(), inputs, outputs));
@@ -229,6 +253,11 @@ func::FuncOp Outliner::build(const KernelGroup &group,
   SmallVector<Value> results;
   for (Value output : interface.outputs)
     results.push_back(map.lookup(output));
+  if (scratch) {
+    results.push_back(tensor::EmptyOp::create(b, loc, scratch.getShape(),
+                                              scratch.getElementType()));
+    kernel->setAttr(kScratchResultAttr, b.getUnitAttr());
+  }
   func::ReturnOp::create(b, loc, results);
   return kernel;
 }
@@ -294,7 +323,7 @@ LogicalResult Outliner::outline(const KernelGroup &group) {
       b, root->getLoc(), kernel.getFunctionType().getResults(),
       kernel.getName(), interface.inputs.getArrayRef(), interface.tied);
   for (auto [output, result] :
-       llvm::zip_equal(interface.outputs, dispatch.getOutputs()))
+       llvm::zip(interface.outputs, dispatch.getOutputs()))
     output.replaceAllUsesWith(result);
   for (Operation *op : llvm::reverse(group.ops))
     op->erase();

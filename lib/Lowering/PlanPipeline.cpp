@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Plan/Plan.h"
+#include "zero/Autodiff/Passes.h"
 #include "zero/Lowering/Passes.h"
 #include "zero/Lowering/Plan.h"
 #include "zero/Transforms/Passes.h"
@@ -22,6 +23,9 @@ using namespace mlir;
 using namespace mlir::zero;
 
 void mlir::zero::buildPlanPipeline(OpPassManager &pm, bool fuseEpilogues) {
+  // A kernel of the host runs a loop, one of a GPU does not.
+  pm.addNestedPass<func::FuncOp>(
+      train::createTrainUnrollScansPass({/*keepKernels=*/!fuseEpilogues}));
   // Sees which inputs are indices, so it runs before kernels hide their uses.
   pm.addNestedPass<func::FuncOp>(createPlanBoundInputs());
   pm.addPass(createPlanOutlineKernels());

@@ -37,6 +37,7 @@ struct TrainToLinalg : zero::impl::TrainToLinalgBase<TrainToLinalg> {
     if (!func->hasAttr(kKernelAttr))
       return;
     makeSignless(func);
+    lowerScans(func);
     RewritePatternSet patterns(&getContext());
     populateTrainCastToLinalg(patterns);
     populateTrainContractionToLinalg(patterns);

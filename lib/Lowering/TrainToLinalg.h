@@ -47,6 +47,9 @@ void populateTrainShapeToLinalg(RewritePatternSet &patterns);
 void populateTrainSoftmaxToLinalg(RewritePatternSet &patterns);
 void populateTrainStepToLinalg(RewritePatternSet &patterns);
 
+/// Makes every train.scan of a kernel a loop around the operations of its body.
+void lowerScans(func::FuncOp kernel);
+
 /// Makes every unsigned tensor of a kernel a signless one, which is what arith
 /// computes with; the operations keep the knowledge for isUnsigned.
 void makeSignless(func::FuncOp kernel);

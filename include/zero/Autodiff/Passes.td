@@ -420,6 +420,11 @@ def TrainUnrollScansPass : Pass<"train-unroll-scans", "::mlir::func::FuncOp"> {
     %last = train.add %h1, %x1 : tensor<4xf32>
     ```
   }];
+  let options = [
+    Option<"keepKernels", "keep-kernels", "bool", "false",
+           "Keep loops that one kernel of the host runs: those without "
+           "attention">
+  ];
   let statistics = [
     Statistic<"numUnrolled", "num-unrolled", "Loops that were unrolled">
   ];
