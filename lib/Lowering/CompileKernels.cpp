@@ -92,6 +92,9 @@ static void addBufferization(OpPassManager &pm, int64_t maxTemporaryBytes) {
   // A result is computed where it is wanted: this must precede the analysis.
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
   pm.addPass(bufferization::createEmptyTensorToAllocTensorPass());
+  // What a step computes from a value must not be computed in its place: this
+  // must follow the elimination.
+  pm.addNestedPass<func::FuncOp>(createKernelTieLoops());
   bufferization::OneShotBufferizePassOptions options;
   options.allowReturnAllocsFromLoops = false;
   pm.addPass(bufferization::createOneShotBufferizePass(options));

@@ -183,8 +183,9 @@ def PlanOutlineKernels : Pass<"plan-outline-kernels", "::mlir::ModuleOp"> {
     attribute `plan.kernel`, called by `plan.dispatch`. An elementwise op joins
     its consumer where that reads each element once anyway (elementwise,
     reductions, rows of a softmax or a normalization); constants of one value
-    are copied into the kernel. What the kernels are depends only on the
-    compute, so that all ZeRO stages run the same ones. Equal kernels share a
+    are copied into the kernel. A loop (`train.scan`) is a kernel, with products
+    and all; its last result is memory for what a step needs. What the kernels
+    are depends only on the compute, so that all ZeRO stages run the same ones. Equal kernels share a
     function. Results of optimizer updates are tied to parameter and state.
 
     ```mlir
@@ -390,8 +391,10 @@ def KernelPlaceBuffers : Pass<"kernel-place-buffers", "::mlir::func::FuncOp"> {
     Accepts a bufferized kernel. Every static allocation of at most
     `max-stack-bytes` becomes one `memref.alloca` in the function's entry block,
     copies become loops, and the loops of elementwise operations over contiguous
-    buffers are merged into one. A larger or dynamic allocation is an error: a
-    kernel never allocates memory that the plan does not know of.
+    buffers are merged into one. What is larger is placed in the kernel's last
+    argument where that is memory for temporaries (`plan.scratch_result`); else,
+    and where the size is dynamic, it is an error: a kernel never allocates
+    memory that the plan does not know of.
 
     ```mlir
     // before
@@ -450,15 +453,40 @@ def KernelSplit : Pass<"kernel-split", "::mlir::func::FuncOp"> {
   ];
 }
 
+def KernelTieLoops : Pass<"kernel-tie-loops", "::mlir::func::FuncOp"> {
+  let summary = "Keep what a loop carries in the memory that it started with";
+  let description = [{
+    Accepts a kernel on tensors, just before bufferization. What a loop yields
+    is stored, at the end of each step, to the value that it replaces, unless it
+    is that value with elements written to it. No loop needs memory of its own
+    then, however many steps it has.
+
+    ```mlir
+    // before
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%h = %h0) -> (tensor<4xf32>) {
+      %next = linalg.generic ... ins(%h : tensor<4xf32>) outs(%e : tensor<4xf32>)
+      scf.yield %next : tensor<4xf32>
+    }
+    // after
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%h = %h0) -> (tensor<4xf32>) {
+      %next = linalg.generic ... ins(%h : tensor<4xf32>) outs(%e : tensor<4xf32>)
+      %0 = bufferization.materialize_in_destination %next in %h : ...
+      scf.yield %0 : tensor<4xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
+}
+
 def TrainToLinalg : Pass<"train-to-linalg", "::mlir::func::FuncOp"> {
   let summary = "Lower the train operations of a kernel to linalg";
   let description = [{
     Works on functions with the attribute `plan.kernel`. An elementwise operation
     becomes one linalg.generic. Softmax, normalizations and cross-entropy become
     loops over rows on slices, so that their temporaries are one row. Optimizer
-    updates take parameter and state as `outs`, so that they run in place.
-    Matrix products and convolutions are library calls: in a kernel they are an
-    error.
+    updates take parameter and state as `outs`, so that they run in place. A
+    `train.scan` becomes a loop that carries its values and what it stacks.
+    Attention is a library call: in a kernel it is an error.
 
     ```mlir
     // before
