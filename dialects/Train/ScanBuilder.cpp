@@ -233,9 +233,8 @@ bool mlir::train::eraseUnusedParts(RewriterBase &rewriter, ScanOp op) {
       kept.push_back(op.getResult(i));
     }
   op.getYield().getValuesMutable().assign(yielded);
-  for (Operation &inner :
-       llvm::make_early_inc_range(llvm::reverse(old.without_terminator())))
-    if (!used.has(&inner))
+  for (Operation &inner : llvm::make_early_inc_range(llvm::reverse(old)))
+    if (!inner.hasTrait<OpTrait::IsTerminator>() && !used.has(&inner))
       rewriter.eraseOp(&inner);
   old.eraseArguments(dropped);
   auto region = std::make_unique<Region>();
