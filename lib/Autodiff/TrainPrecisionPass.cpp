@@ -78,10 +78,12 @@ private:
   void findBufferUpdates();
   LogicalResult convert(Operation *op);
   LogicalResult convertCompute(Operation *op);
+  LogicalResult convertScan(ScanOp op);
   void convertReturn(Operation *op);
 
   bool isBuffer(Value value) const;
   Type chooseElement(Operation *op) const;
+  Type chooseCarried(Value value) const;
   void setOperand(OpOperand &operand, Type element);
 
   func::FuncOp function;
@@ -223,6 +225,37 @@ LogicalResult PrecisionConverter::convertCompute(Operation *op) {
   return success();
 }
 
+/// The type in which a loop takes `value`.
+Type PrecisionConverter::chooseCarried(Value value) const {
+  bool isStatistic = elementOf(value).isF32() && !isBuffer(value) &&
+                     !value.getDefiningOp<arith::ConstantOp>();
+  return isStatistic ? f32 : narrow;
+}
+
+/// The body of a loop is converted as the function around it is; what it
+/// carries keeps the type that it starts with.
+LogicalResult PrecisionConverter::convertScan(ScanOp op) {
+  for (OpOperand &operand : op->getOpOperands())
+    setOperand(operand, chooseCarried(operand.get()));
+  for (auto [argument, operand] :
+       llvm::zip_equal(op.getBody()->getArguments(), op.getOperands()))
+    argument.setType(withElement(argument.getType(), elementOf(operand)));
+  for (Operation &inner :
+       llvm::make_early_inc_range(op.getBody()->without_terminator()))
+    if (failed(convert(&inner)))
+      return failure();
+  YieldOp yield = op.getYield();
+  for (auto [value, init] : llvm::zip(yield.getValuesMutable(), op.getInits()))
+    setOperand(value, elementOf(init));
+  SmallVector<Type> types(op.getInits().getTypes());
+  for (auto [result, value] :
+       llvm::zip_equal(op.getStacked(), op.getYieldedStacked()))
+    types.push_back(withElement(result.getType(), elementOf(value)));
+  for (auto [result, type] : llvm::zip_equal(op.getResults(), types))
+    result.setType(cast<RankedTensorType>(type));
+  return success();
+}
+
 /// Outputs keep the type that they had.
 void PrecisionConverter::convertReturn(Operation *op) {
   for (auto [operand, type] :
@@ -259,6 +292,8 @@ LogicalResult PrecisionConverter::convert(Operation *op) {
   }
   if (isa<arith::ConstantOp>(op))
     return success();
+  if (auto scan = dyn_cast<ScanOp>(op))
+    return convertScan(scan);
   return convertCompute(op);
 }
 
