@@ -34,6 +34,9 @@ static bool isWrittenTo(Value value, Value target) {
     Operation *op = result ? result.getOwner() : nullptr;
     if (auto loop = dyn_cast_or_null<scf::ForOp>(op)) {
       value = loop.getTiedLoopInit(result)->get();
+      // A loop works on a copy of what is read after it.
+      if (value == target && !target.hasOneUse())
+        return false;
     } else if (auto branch = dyn_cast_or_null<scf::IfOp>(op)) {
       unsigned number = result.getResultNumber();
       if (!isWrittenTo(branch.elseYield().getOperand(number), target))

@@ -3,7 +3,8 @@
 # Part of the zero-opt project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Runs a straight-line function of train operations from MLIR's generic form.
+# Runs a function of train operations from MLIR's generic form: straight-line code
+# and loops, whose bodies are regions.
 # Written for clarity from the operations' descriptions, in f64 throughout, so
 # that kernels and derivatives have something independent to agree with. The
 # operations are in `OPS` of each interpreter_*.py beside this file: functions of
@@ -31,6 +32,7 @@ class Op:
         self.results = [] if not result else [f"{result}#{i}" for i in range(int(count))] if count else [result]
         attributes, types = re.match(r"(?: <\{(.*)\}>)? : (.*)$", rest).groups()
         self.text = attributes or ""
+        self.region = None
         self.types = re.findall(r"tensor<([^>]*)>", types.split("->")[1])
 
     def ints(self, name):
@@ -67,6 +69,52 @@ def _constant(op):
 OPS = {name: run for module in family_modules("interpreter") for name, run in module.OPS.items()}
 
 
+def parse_ops(lines):
+    """The operations of lines of one region, each with the region it has."""
+    ops, at = [], 0
+    while at < len(lines):
+        line, at = lines[at], at + 1
+        if not re.match(r'%[\w.:]+ = "', line):
+            continue
+        if not line.endswith("({"):
+            ops.append(Op(line))
+            continue
+        start, depth = at, 1
+        while depth:
+            depth += lines[at].endswith("({") - lines[at].startswith("})")
+            at += 1
+        ops.append(Op(line[:-3] + lines[at - 1][2:]))
+        ops[-1].region = Region(lines[start : at - 1])
+    return ops
+
+
+def execute(ops, values):
+    """Adds the results of the operations to the values by name."""
+    for op in ops:
+        if op.name == "arith.constant":
+            results = _constant(op)
+        else:
+            results = OPS[op.name.removeprefix("train.")](op, *[values[v] for v in op.operands])
+        results = results if isinstance(results, tuple) else (results,)
+        for i, (name, value) in enumerate(zip(op.results, results)):
+            assert np.shape(value) == op.shape(i), f"{op.name}: {np.shape(value)}, {op.shape(i)}"
+            values[name] = value
+
+
+class Region:
+    """The body of a loop."""
+
+    def __init__(self, lines):
+        self.arguments = re.findall(r"(%\w+):", lines[0])
+        self.ops = parse_ops(lines)
+        self.yielded = re.findall(r"%[\w.#]+", lines[-1])
+
+    def run(self, arguments):
+        values = dict(zip(self.arguments, arguments, strict=True))
+        execute(self.ops, values)
+        return [values[name] for name in self.yielded]
+
+
 class Function:
     """The function of a module in generic form, ready to run."""
 
@@ -75,7 +123,8 @@ class Function:
         self.argument_names = re.findall(r'zero\.input = "(\w+)"', text)
         self.result_names = re.findall(r'zero\.output = "([\w.]+)"', text)
         lines = [line.strip() for line in text.splitlines()]
-        self.ops = [Op(line) for line in lines if re.match(r'%[\w.:]+ = "', line)]
+        body = next(i for i, line in enumerate(lines) if line.startswith("^bb0"))
+        self.ops = parse_ops(lines[body:])
         self.returned = re.findall(r"%[\w.#]+", next(line for line in lines if '"func.return"' in line))
 
     def run(self, inputs, stop_at_loss=False):
@@ -84,13 +133,6 @@ class Function:
         for op in self.ops:
             if stop_at_loss and self.returned[0] in values:
                 return values[self.returned[0]]
-            if op.name == "arith.constant":
-                results = _constant(op)
-            else:
-                results = OPS[op.name.removeprefix("train.")](op, *[values[v] for v in op.operands])
-            results = results if isinstance(results, tuple) else (results,)
-            for i, (name, value) in enumerate(zip(op.results, results)):
-                assert np.shape(value) == op.shape(i), f"{op.name}: {np.shape(value)}, {op.shape(i)}"
-                values[name] = value
+            execute([op], values)
         outputs = {name: values[v] for name, v in zip(self.result_names, self.returned)}
         return outputs["loss"] if stop_at_loss else outputs
