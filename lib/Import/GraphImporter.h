@@ -205,10 +205,7 @@ public:
   /// Counts one that was exported in its training form.
   void noteTracedNorm() { ++importer.tracedNorms; }
   /// The number of the next node that draws random numbers.
-  int64_t newRandomSite() {
-    refuseLoop();
-    return importer.randomSites++;
-  }
+  int64_t newRandomSite() { return importer.randomSites++; }
   /// The most rows that a list may have whose rows the data select.
   std::optional<int64_t> rowCapacity() const {
     return importer.options.rowCapacity;
@@ -251,6 +248,13 @@ public:
       SmallVectorImpl<Value> &stacked)>;
   train::ScanOp tryLoop(int64_t steps, bool reverse, const void *key,
                         StepFn step);
+  /// Where a node differs between steps: inside of a loop that is imported
+  /// once, the loop has to be unrolled.
+  bool refuseLoop() {
+    if (importer.loop)
+      importer.loop->refused = true;
+    return importer.loop;
+  }
   /// Result `i` as set before; null if it was not.
   Value made(unsigned i) const {
     return i < results.size() ? results[i].value : Value();
@@ -307,12 +311,6 @@ public:
 private:
   bool check(Operation *op);
   bool isLoop(train::ScanOp scan);
-  /// Inside of a loop that is imported once: it has to be unrolled.
-  bool refuseLoop() {
-    if (importer.loop)
-      importer.loop->refused = true;
-    return importer.loop;
-  }
 
   GraphImporter &importer;
   ArrayRef<Binding *> inputs;

@@ -46,6 +46,9 @@ static Value getArgument(NodeContext &c, StringRef name, Attribute value) {
 }
 
 static Draw newSite(NodeContext &c) {
+  // Steps draw numbers of their own.
+  if (c.refuseLoop())
+    return {};
   Value seed = getArgument(c, kHyperAttr, c.b.getStringAttr("seed"));
   Value step = getArgument(c, kHyperAttr, c.b.getStringAttr("step"));
   return {c.emit<train::RandomKeyOp>({seed, step},

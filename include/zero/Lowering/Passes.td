@@ -211,7 +211,8 @@ def PlanOutlineKernels : Pass<"plan-outline-kernels", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::func::FuncDialect",
-                           "::mlir::plan::PlanDialect"];
+                           "::mlir::plan::PlanDialect",
+                           "::mlir::tensor::TensorDialect"];
   let statistics = [
     Statistic<"numKernels", "kernels", "Number of different kernels">
   ];
