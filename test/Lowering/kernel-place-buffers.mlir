@@ -51,6 +51,20 @@ func.func @begins(%x: memref<4xf32>, %y: memref<8xf32>) attributes {plan.kernel}
 
 // -----
 
+// What the stack has no room for lies in the memory for temporaries.
+// CHECK-LABEL: func.func @scratch(
+// CHECK-SAME: %[[SCRATCH:.*]]: memref<4194432xi8>
+// CHECK-DAG: memref.alloca() {alignment = 64 : i64} : memref<8xf32>
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : index
+// CHECK: memref.view %[[SCRATCH]][%[[ZERO]]][] : memref<4194432xi8> to memref<1024x1024xf32>
+func.func @scratch(%s: memref<4194432xi8>) attributes {plan.kernel, plan.scratch_result} {
+  %t = memref.alloc() : memref<8xf32>
+  %u = memref.alloc() : memref<1024x1024xf32>
+  return
+}
+
+// -----
+
 // expected-error@+1 {{needs a temporary of type 'memref<1024x1024xf32>', which does not fit into the 1048576 bytes of a kernel's stack frame}}
 func.func @large() attributes {plan.kernel} {
   %t = memref.alloc() : memref<1024x1024xf32>

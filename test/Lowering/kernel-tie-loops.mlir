@@ -1,6 +1,7 @@
 // What loops carry stays in the memory that it started with.
 // RUN: zero-opt %s --kernel-tie-loops | FileCheck %s
-// RUN: zero-opt %s --kernel-to-llvm-pipeline | FileCheck %s --check-prefix=LLVM
+// RUN: zero-opt %s --kernel-pass-destinations --kernel-tie-loops --empty-tensor-to-alloc-tensor \
+// RUN:   --one-shot-bufferize --canonicalize | FileCheck %s --check-prefix=BUFFER
 
 // A computed value is stored at the end of the step; one that has been written to
 // already is not.
@@ -10,7 +11,8 @@
 // CHECK: %[[ROW:.*]] = tensor.insert_slice %[[N]] into %[[ALL]]
 // CHECK-NEXT: %[[S:.*]] = bufferization.materialize_in_destination %[[N]] in %[[V]]
 // CHECK-NEXT: scf.yield %[[S]], %[[ROW]]
-// LLVM-LABEL: llvm.func @computed(
+// BUFFER-LABEL: func private @computed(
+// BUFFER: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %{{.*}} {
 func.func private @computed(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<3x4xf32>) attributes {plan.kernel} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -32,7 +34,8 @@ func.func private @computed(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<3x4xf32
 // CHECK: %[[CA:.*]] = bufferization.alloc_tensor() copy(%[[A]])
 // CHECK: bufferization.materialize_in_destination %[[CB]] in %[[A]]
 // CHECK: bufferization.materialize_in_destination %[[CA]] in %[[B]]
-// LLVM-LABEL: llvm.func @swap(
+// BUFFER-LABEL: func private @swap(
+// BUFFER: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %{{.*}} {
 func.func private @swap(%a: tensor<4xf32>, %b: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) attributes {plan.kernel} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

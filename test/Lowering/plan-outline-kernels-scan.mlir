@@ -1,7 +1,5 @@
 // A loop is a kernel of its own, whose last result is memory for its temporaries.
 // RUN: zero-opt %s --plan-outline-kernels | FileCheck %s
-// RUN: zero-opt %s --plan-outline-kernels --train-to-linalg --kernel-pass-destinations \
-// RUN:   --one-shot-bufferize --kernel-place-buffers=max-stack-bytes=16 | FileCheck %s --check-prefix=PLACE
 
 // CHECK: %[[R:.*]]:2 = plan.dispatch @scan_2x3(%{{.*}}, %{{.*}}) tied [-1, -1] : (tensor<2x3xf32>, tensor<5x2x3xf32>) -> (tensor<2x3xf32>, tensor<96xi8>)
 // CHECK: return %[[R]]#0
@@ -10,8 +8,6 @@
 // CHECK: train.scan
 // CHECK: %[[E:.*]] = tensor.empty() : tensor<96xi8>
 // CHECK: return %{{.*}}, %[[E]]
-// PLACE: func.func private @scan_2x3({{.*}}, %[[SCRATCH:[^:]*]]: memref<96xi8>)
-// PLACE: memref.view %[[SCRATCH]][%{{.*}}][] : memref<96xi8> to memref<2x3xf32>
 func.func @step(%h0: tensor<2x3xf32>, %xs: tensor<5x2x3xf32>) -> tensor<2x3xf32> {
   %last = train.scan init(%h0) over(%xs) steps 5 : (tensor<2x3xf32>, tensor<5x2x3xf32>) -> tensor<2x3xf32> {
   ^bb0(%h: tensor<2x3xf32>, %x: tensor<2x3xf32>):
