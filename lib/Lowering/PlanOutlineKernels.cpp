@@ -139,9 +139,12 @@ static void findTies(const KernelGroup &group, Interface &interface,
 }
 
 /// What the steps of a loop may need for temporaries: twice what a step makes,
-/// since the order in which operations are fused is not known here.
-static int64_t getScratchBytes(Operation *root) {
+/// since the order in which operations are fused is not known here, and what is
+/// the same in all of them once more, transposed.
+static int64_t getScratchBytes(train::ScanOp root) {
   int64_t bytes = 0;
+  for (Value value : root.getCaptured())
+    bytes += getTensorBytes(value.getType());
   root->walk([&](Operation *op) {
     if (op != root)
       for (Type type : op->getResultTypes())
@@ -156,8 +159,8 @@ static Interface getInterface(const KernelGroup &group, SymbolTable &symbols) {
     collectInputs(op, group, interface);
   collectOutputs(group, interface);
   findTies(group, interface, symbols);
-  if (isa<train::ScanOp>(group.root())) {
-    interface.scratchBytes = getScratchBytes(group.root());
+  if (auto scan = dyn_cast<train::ScanOp>(group.root())) {
+    interface.scratchBytes = getScratchBytes(scan);
     interface.tied.push_back(-1);
   }
   return interface;

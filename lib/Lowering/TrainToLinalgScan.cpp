@@ -60,10 +60,42 @@ static Value getEntryIndex(OpBuilder &b, train::ScanOp op, Value step) {
   return arith::SubIOp::create(b, op.getLoc(), last, step);
 }
 
+/// Products with a transposed operand that is the same in all steps read it
+/// transposed already: its rows lie side by side in memory then.
+static DenseMap<Value, Value> transposeOnce(OpBuilder &b, train::ScanOp op) {
+  DenseMap<Value, Value> transposed;
+  for (auto [argument, operand] :
+       llvm::zip_equal(op.getCapturedArguments(), op.getCaptured())) {
+    auto isReader = [&, argument = argument](OpOperand &use) {
+      auto matmul = dyn_cast<train::MatmulOp>(use.getOwner());
+      return matmul && matmul.getTransposeB() && matmul.getRhs() == argument;
+    };
+    if (getTensorType(operand).getRank() == 2 &&
+        llvm::any_of(argument.getUses(), isReader))
+      transposed[argument] = train::TransposeOp::create(
+          b, op.getLoc(), operand, ArrayRef<int64_t>{1, 0});
+  }
+  return transposed;
+}
+
+static void cloneInner(OpBuilder &b, Operation &inner, IRMapping &map,
+                       const DenseMap<Value, Value> &transposed) {
+  auto matmul = dyn_cast<train::MatmulOp>(inner);
+  Value other = matmul && matmul.getTransposeB()
+                    ? transposed.lookup(matmul.getRhs())
+                    : Value();
+  Operation *clone = b.clone(inner, map);
+  if (!other)
+    return;
+  cast<train::MatmulOp>(clone).getRhsMutable().assign(other);
+  cast<train::MatmulOp>(clone).setTransposeB(false);
+}
+
 /// One step, with `carried` followed by what is stacked so far; the same after
 /// it.
 static SmallVector<Value> lowerStep(OpBuilder &b, train::ScanOp op, Value index,
-                                    ValueRange values) {
+                                    ValueRange values,
+                                    const DenseMap<Value, Value> &transposed) {
   Location loc = op.getLoc();
   size_t numCarried = op.getInits().size();
   IRMapping map;
@@ -73,7 +105,7 @@ static SmallVector<Value> lowerStep(OpBuilder &b, train::ScanOp op, Value index,
        llvm::zip_equal(op.getScannedArguments(), op.getScanned()))
     map.map(argument, Entry(b, tensor, index).read(b, loc));
   for (Operation &inner : op.getBody()->without_terminator())
-    b.clone(inner, map);
+    cloneInner(b, inner, map, transposed);
   SmallVector<Value> next;
   for (Value value : op.getYieldedCarried())
     next.push_back(map.lookup(value));
@@ -89,10 +121,12 @@ static void lowerScan(train::ScanOp op) {
   SmallVector<Value> inits(op.getInits());
   for (Value result : op.getStacked())
     inits.push_back(emptyTensor(b, loc, result.getType()));
+  DenseMap<Value, Value> transposed = transposeOnce(b, op);
   SmallVector<Value> results = buildLoops(
       b, loc, {int64_t(op.getSteps())}, inits,
       [&](OpBuilder &n, Location, ValueRange indices, ValueRange values) {
-        return lowerStep(n, op, getEntryIndex(n, op, indices[0]), values);
+        return lowerStep(n, op, getEntryIndex(n, op, indices[0]), values,
+                         transposed);
       });
   op->replaceAllUsesWith(results);
   op.erase();

@@ -25,3 +25,20 @@ func.func private @reverse(%h0: tensor<2x3xf32>, %xs: tensor<5x2x3xf32>, %w: ten
   }
   return %last, %all : tensor<2x3xf32>, tensor<5x2x3xf32>
 }
+
+// What is the same in all steps is transposed once.
+// CHECK-LABEL: func private @transposed(
+// CHECK-SAME: %{{.*}}: tensor<2x3xf32>, %[[W:.*]]: tensor<3x3xf32>
+// CHECK: %[[T:.*]] = linalg.generic {{.*}} ins(%[[W]] :
+// CHECK: scf.for {{.*}} iter_args(%[[H:.*]] =
+// CHECK: linalg.generic {{.*}} ins(%[[H]], %[[T]] :
+func.func private @transposed(%h0: tensor<2x3xf32>, %w: tensor<3x3xf32>)
+    -> tensor<2x3xf32> attributes {plan.kernel} {
+  %last = train.scan init(%h0) with(%w) steps 5
+      : (tensor<2x3xf32>, tensor<3x3xf32>) -> tensor<2x3xf32> {
+  ^bb0(%h: tensor<2x3xf32>, %u: tensor<3x3xf32>):
+    %p = train.matmul %h, %u {transpose_b} : (tensor<2x3xf32>, tensor<3x3xf32>) -> tensor<2x3xf32>
+    train.yield %p : tensor<2x3xf32>
+  }
+  return %last : tensor<2x3xf32>
+}
