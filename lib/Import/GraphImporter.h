@@ -243,9 +243,9 @@ public:
   /// A loop whose body is imported once, by `step`, which adds what is carried
   /// and scanned and gives what is yielded. Null, with nothing left behind,
   /// where the body (known by `key`) has to be imported for each step.
-  using StepFn = function_ref<LogicalResult(
-      train::ScanBuilder &, SmallVectorImpl<Value> &carried,
-      SmallVectorImpl<Value> &stacked)>;
+  using StepFn = function_ref<LogicalResult(train::ScanBuilder &,
+                                            SmallVectorImpl<Value> &carried,
+                                            SmallVectorImpl<Value> &stacked)>;
   train::ScanOp tryLoop(int64_t steps, bool reverse, const void *key,
                         StepFn step);
   /// Where a node differs between steps: inside of a loop that is imported

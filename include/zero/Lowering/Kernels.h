@@ -36,8 +36,8 @@ using plan::kKernelAttr;
 /// storage it takes over, or -1. Absent: no result is in place.
 inline constexpr llvm::StringLiteral kTiedAttr = "plan.tied";
 
-/// Unit attribute of such a function whose last result is memory for temporaries
-/// that may not fit on the stack.
+/// Unit attribute of such a function whose last result is memory for
+/// temporaries that may not fit on the stack.
 inline constexpr llvm::StringLiteral kScratchResultAttr = "plan.scratch_result";
 
 /// Unit attribute of kernels that the host's processor runs, and what compiling
