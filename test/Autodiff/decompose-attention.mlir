@@ -67,6 +67,6 @@ func.func @dropped_backward(%q: tensor<4x2x3x8xf32>, %dy: tensor<4x2x3x8xf32>, %
 // CHECK: %[[ZERO:.*]] = train.where %[[EMPTY]], %{{.*}}, %[[P]]
 // CHECK: train.matmul %[[ZERO]], %{{.*}}
 func.func @masked(%q: tensor<1x2x3x8xf32>, %m: tensor<3x3xf32>) -> tensor<1x2x3x8xf32> {
-  %y, %l = train.attention %q, %q, %q mask %m scale 5.0e-01 causal : (tensor<1x2x3x8xf32>, tensor<1x2x3x8xf32>, tensor<1x2x3x8xf32>, tensor<3x3xf32>) -> (tensor<1x2x3x8xf32>, tensor<1x2x3xf32>)
+  %y, %l = train.attention %q, %q, %q, %m scale 5.0e-01 causal : (tensor<1x2x3x8xf32>, tensor<1x2x3x8xf32>, tensor<1x2x3x8xf32>, tensor<3x3xf32>) -> (tensor<1x2x3x8xf32>, tensor<1x2x3xf32>)
   return %y : tensor<1x2x3x8xf32>
 }
