@@ -24,18 +24,20 @@ def write_model(case, values, path):
     fixed = [numpy_helper.from_array(values[n], n) for n in names if n not in case.variables]
     floats = {n: values[n].shape for n in [*case.variables, "r"]}
     results = ["y"] + [f"y{k}" for k in range(1, case.outputs)]
-    axes = numpy_helper.from_array(np.arange(len(case.result), dtype=np.int64), "loss_axes")
+    # Before opset 13 the axes are an attribute; without it, all.
+    axes = [numpy_helper.from_array(np.arange(len(case.result), dtype=np.int64), "loss_axes")] if case.opset >= 13 else []
+    all_axes = {"noop_with_empty_axes": 1} if axes else {}
     nodes = [
         helper.make_node(case.op, names, results, name=case.name, domain=case.domain, **case.attributes),
         helper.make_node("Mul", ["y", "r"], ["weighed"]),
-        helper.make_node("ReduceSum", ["weighed", "loss_axes"], ["loss"], keepdims=0, noop_with_empty_axes=1),
+        helper.make_node("ReduceSum", ["weighed", *(t.name for t in axes)], ["loss"], keepdims=0, **all_axes),
     ]
     graph = helper.make_graph(
         nodes,
         "g",
         [helper.make_tensor_value_info(n, 11, shape) for n, shape in floats.items()],
         [helper.make_tensor_value_info("loss", 11, None)],
-        [*fixed, axes],
+        [*fixed, *axes],
     )
     opsets = [helper.make_opsetid("", case.opset)]
     if case.domain:

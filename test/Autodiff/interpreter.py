@@ -63,6 +63,9 @@ class Op:
 
 def _constant(op):
     value = re.search(r"dense<([^>]*)>", op.text).group(1)
+    if value.startswith("0x"):  # the bits of what is no finite number
+        kind = np.dtype(op.dtype())
+        return np.full(op.shape(), np.array(int(value, 16), f"u{kind.itemsize}").view(kind))
     return np.broadcast_to(np.array(json.loads(value), op.dtype()), op.shape())
 
 
