@@ -294,7 +294,7 @@ def as_host_kinds(gpu, host, name, form, ranks, stage):
 
 def add_kinds(cases, gpu, host):
     """Encoders, rotary decoders, experts and recurrent layers."""
-    for name in (*kinds.MODELS, *loops.MODELS):
+    for name in (*kinds.FORMS, *loops.MODELS):
         for ranks, stage in ((1, 0), (2, 3)):
             cases.add(f"cuda kind {name} ranks {ranks} stage {stage}", as_host_kinds, gpu, host, name, "ts_train", ranks,
                       stage)
