@@ -15,6 +15,7 @@
 #include "lib/Import/Formula.h"
 #include "lib/Import/TrainingForms.h"
 
+#include "dialects/Zero/Gradient.h"
 #include "zero/Autodiff/Autodiff.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -134,8 +135,11 @@ static LogicalResult importGradient(NodeContext &c) {
       train::buildGradients(c.b, y, variables, c.lossSeed(y));
   if (failed(grads))
     return failure();
-  for (auto [i, grad] : llvm::enumerate(*grads))
+  for (auto [i, grad] : llvm::enumerate(*grads)) {
+    if (Operation *op = grad ? grad.getDefiningOp() : nullptr)
+      op->setAttr(zero::kGradientMark, c.b.getUnitAttr());
     c.set(i, grad ? grad : f.filled(given[i], shapeOf(given[i]), 0));
+  }
   return success();
 }
 

@@ -13,6 +13,7 @@
 #include "UpdateSlice.h"
 
 #include "dialects/Train/Train.h"
+#include "dialects/Zero/Gradient.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tosa/IR/TosaOps.h"
@@ -98,6 +99,7 @@ public:
 private:
   bool isWhole(Value value) const { return hasShape(value, shape); }
   bool isOnlyGradient(Value value);
+  bool isBehindMark(Value value) const;
   bool isAnchor(Value value) const;
   void collect(Value value);
   void addToFrontier(Value value);
@@ -145,14 +147,36 @@ bool SliceFinder::isAnchor(Value value) const {
   return false;
 }
 
+static bool isMarked(Value value) {
+  Operation *op = value.getDefiningOp();
+  return op && op->hasAttr(kGradientMark);
+}
+
+/// Whether `value` is computed from a marked gradient by ops of the slice.
+bool SliceFinder::isBehindMark(Value value) const {
+  llvm::SetVector<Value> values;
+  values.insert(value);
+  for (size_t i = 0; i < values.size(); ++i) {
+    Operation *op = values[i].getDefiningOp();
+    if (!op || !slice.contains(op))
+      continue;
+    if (llvm::any_of(op->getOperands(), isMarked))
+      return true;
+    values.insert(op->operand_begin(), op->operand_end());
+  }
+  return false;
+}
+
 /// Whether `value` depends on data and, through elementwise ops, on neither
 /// state nor hyperparameters.
 bool SliceFinder::isOnlyGradient(Value value) {
   if (!variance.differs(value))
     return false;
   Operation *op = value.getDefiningOp();
-  if (!op || !slice.contains(op))
+  if (!op || !slice.contains(op) || isMarked(value))
     return true;
+  if (isBehindMark(value))
+    return false;
   auto it = onlyGradient.find(value);
   if (it != onlyGradient.end())
     return it->second;

@@ -74,7 +74,7 @@ def write_model(path, op, inputs, attributes):
                                   [numpy_helper.from_array(np.asarray(a), n) for n, a in constants.items()])
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
 
-    node = helper.make_node(op, list(inputs), ["y"], **attributes)
+    node = helper.make_node(op, list(inputs), ["y", "places"] if op == "TopK" else ["y"], **attributes)
     y = ReferenceEvaluator(proto([node], inputs, [], "y")).run(None, {})[0]
     factors = np.cos(np.arange(y.size, dtype=np.float32)).reshape(y.shape)
     nodes = [node, helper.make_node("Mul", ["y", "factors"], ["z"]), helper.make_node("ReduceSum", ["z"], ["sum"], keepdims=0),

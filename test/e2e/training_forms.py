@@ -13,6 +13,7 @@ import tensors
 from harness import MODELS, model as test_model, require
 
 BATCH, STEPS, RATE = 12, 6, 0.05
+LIMIT = 0.02  # of an element of a gradient, where they are clipped
 
 
 def data_file(folder):
@@ -290,6 +291,21 @@ def info_own_state(tools):
     check_everywhere(tools, path, folder, lambda: Momentum(0.9, 1.0, 0.0, False))
 
 
+def clipped(step, name, p, g):
+    return p - RATE * np.clip(g, -LIMIT, LIMIT)
+
+
+def info_clipped(tools):
+    """An update that begins with an operator on the gradient alone: of the whole batch's, not of one rank's."""
+    def update(node, n):
+        return [node("Clip", [f"d {n}", "low", "high"], [f"cut {n}"]), node("Mul", [f"cut {n}", "rate"], [f"step {n}"]),
+                node("Sub", [n, f"step {n}"], [f"new {n}"])]
+
+    constants = [("rate", np.float32(RATE)), ("low", np.float32(-LIMIT)), ("high", np.float32(LIMIT))]
+    path, folder = plain_info(tools, "clipped", update, "", constants)
+    check_everywhere(tools, path, folder, lambda: clipped)
+
+
 # --- models of PyTorch's exporters
 
 
@@ -356,7 +372,7 @@ def as_array(m, name, batch):
 def add_cases(cases, tools):
     for function in (artifacts_adamw, artifacts_progress, artifacts_sgd, artifacts_accumulate, artifacts_flags,
                      artifacts_export, info_adam, info_adagrad, info_momentum, info_nesterov, info_plain,
-                     info_own_state):
+                     info_own_state, info_clipped):
         cases.add(f"forms {function.__name__}", function, tools)
     for name in sorted(p.name for p in MODELS.iterdir() if (p / "reference.json").exists()):
         for form in ("ts_train", "dynamo_noopt", "dynamo"):
