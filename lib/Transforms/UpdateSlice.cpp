@@ -99,7 +99,6 @@ public:
 private:
   bool isWhole(Value value) const { return hasShape(value, shape); }
   bool isOnlyGradient(Value value);
-  bool isBehindMark(Value value) const;
   bool isAnchor(Value value) const;
   void collect(Value value);
   void addToFrontier(Value value);
@@ -152,21 +151,6 @@ static bool isMarked(Value value) {
   return op && op->hasAttr(kGradientMark);
 }
 
-/// Whether `value` is computed from a marked gradient by ops of the slice.
-bool SliceFinder::isBehindMark(Value value) const {
-  llvm::SetVector<Value> values;
-  values.insert(value);
-  for (size_t i = 0; i < values.size(); ++i) {
-    Operation *op = values[i].getDefiningOp();
-    if (!op || !slice.contains(op))
-      continue;
-    if (llvm::any_of(op->getOperands(), isMarked))
-      return true;
-    values.insert(op->operand_begin(), op->operand_end());
-  }
-  return false;
-}
-
 /// Whether `value` depends on data and, through elementwise ops, on neither
 /// state nor hyperparameters.
 bool SliceFinder::isOnlyGradient(Value value) {
@@ -175,7 +159,8 @@ bool SliceFinder::isOnlyGradient(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || !slice.contains(op) || isMarked(value))
     return true;
-  if (isBehindMark(value))
+  // An update begins behind a mark.
+  if (llvm::any_of(op->getOperands(), isMarked))
     return false;
   auto it = onlyGradient.find(value);
   if (it != onlyGradient.end())
